@@ -30,51 +30,44 @@ _FILE_WIDTH = 160
     "dialeval compare branch/ --no-worse-than main/ --margin sacrebleu=0.005 --fail-under sacrebleu=0.1",
 )
 @click.argument("runs", nargs=-1, required=True, type=click.Path())
-@click.option("--baseline", metavar="NAME", help="The system that others are compared with.  [default: the first]")
-@click.option("--systems", metavar="NAMES", help="Only these, comma-separated.  [default: all but floors, ceilings]")
-@click.option("-m", "--metrics", metavar="KEYS", help="Only these or families, comma-separated.  [default: all shared]")
+@options.option("--baseline", "The system that others are compared with.  [default: the first]", metavar="NAME")
+@options.option("--systems", "Only these, comma-separated.  [default: all but floors, ceilings]", metavar="NAMES")
+@options.option("-m --metrics", "Only these or families, comma-separated.  [default: all shared]", metavar="KEYS")
 @options.choice(
     "--test",
     ["randomization", "bootstrap"],
     "Significance test of the p-values; paired differences always have bootstrap intervals.",
 )
-@click.option("--alpha", type=float, default=0.05, help="Significance level of adjusted p-values; at least 1e-9.")
-@click.option("--confidence", type=float, default=0.95, metavar="LEVEL", help="Confidence level.")
+@options.option("--alpha", "Significance level of adjusted p-values; at least 1e-9.", float, default=0.05)
+@options.option("--confidence", "Confidence level.", float, default=0.95, metavar="LEVEL")
 @options.bootstrap_resamples
-@click.option("--trials", type=click.IntRange(min=1), help="Randomization trials.  [default: 2000, more if many tests]")
-@click.option("--seed", type=options.SEED, default=12345, help="Random seed.")
-@click.option("--sequential", is_flag=True, help="Sequential test: confidence sequences, valid at every interim look.")
-@click.option("--detect", type=float, metavar="DIFFERENCE", help="Print how many dialogues detect it (80% power).")
-@click.option(
+@options.option("--trials", "Randomization trials.  [default: 2000, more if many tests]", click.IntRange(min=1))
+@options.option("--seed", "Random seed.", options.SEED, default=12345)
+@options.option("--sequential", "Sequential test: confidence sequences, valid at every interim look.", is_flag=True)
+@options.option("--detect", "Print how many dialogues detect it (80% power).", float, metavar="DIFFERENCE")
+@options.option(
     "--design",
-    type=options.Choice(["paired", "common", "openings", "ids", "unpaired"]),
-    help="paired: the same units; common: only the units in common; openings: only rows before the users differ; ids: "
+    "paired: the same units; common: only the units in common; openings: only rows before the users differ; ids: "
     "by id, whatever users said; unpaired: independent logs.  "
     "[default: by what the systems have in common]",
+    options.Choice(["paired", "common", "openings", "ids", "unpaired"]),
 )
 @options.choice("--weight", ["rows", "dialogues"], "Whether every row or every dialogue has equal weight in a mean.")
-@click.option(
-    "--adjust",
-    metavar="FIELDS",
-    help="Unpaired logs: standardize to the same mix of these fields (post-stratification).",
+@options.option(
+    "--adjust", "Unpaired logs: standardize to the same mix of these fields (post-stratification).", metavar="FIELDS"
 )
-@click.option("--trend", is_flag=True, help="Test for a trend over the systems in the given order.")
-@options.llm
-@click.option("--length", is_flag=True, help="With --llm-model: control for the length of the responses.")
-@click.option("--pairs", "pairs_file", type=options.FILE, help="With --llm-model: write verdicts for `dialeval rank`.")
+@options.option("--trend", "Test for a trend over the systems in the given order.", is_flag=True)
 @options.by
 @options.format_((*options.FORMATS, *options.GATE_FORMATS))
-@click.option("--details", is_flag=True, help="Also show effect sizes, dialogues won, tied and lost, and power.")
+@options.option("--details", "Also show effect sizes, dialogues won, tied and lost, and power.", is_flag=True)
 @options.percent
-@click.option("--transpose", is_flag=True, help="Swap rows and columns (latex).")
 @options.output_file
 @options.limits
-@click.option(
-    "--no-worse-than",
-    "bar",
-    metavar="BASELINE",
-    help="Exit 1 if a system is significantly worse than this system or saved run, which becomes the baseline; with "
+@options.option(
+    "--no-worse-than bar",
+    "Exit 1 if a system is significantly worse than this system or saved run, which becomes the baseline; with "
     "--by also if it is in a slice.",
+    metavar="BASELINE",
 )
 @options.margins
 @options.cluster
@@ -85,7 +78,6 @@ def compare(
     metrics: str | None,
     format_: str,
     percent: bool,
-    transpose: bool,
     output: Path | None,
     limits: options.Limits,
     confidence: float,
@@ -94,9 +86,6 @@ def compare(
     by: list[str],
     sequential: bool,
     trend: bool,
-    llm: options.LanguageModel,
-    length: bool,
-    pairs_file: Path | None,
     details: bool,
     **settings: Any,
 ) -> int:
@@ -106,8 +95,7 @@ def compare(
     won, tied and lost. Systems are matched by dialogue ids, prompts, references or position: those with the same units
     are compared in pairs, logs of different users as independent samples, and the output states which. With several
     runs, systems of the same name are called RUN/NAME. --fail-under and --fail-over check every system except the
-    baseline against a limit; of the baseline, values may not be missing. With --llm-model a language model is asked
-    which of two responses is better, in both orders, and the systems are ranked by its verdicts.
+    baseline against a limit; of the baseline, values may not be missing.
     """
     from dialeval.analysis.comparison import compare as compare_runs
     from dialeval.analysis.comparison import find_best_systems, load_comparison
@@ -120,17 +108,9 @@ def compare(
     from dialeval.reports.documents import to_markdown
 
     out.check_percent(format_, percent)
-    out.check_transpose(format_, transpose, ["latex"])
     _check_options(bar, baseline, format_, percent, (by and bar is None) or sequential or trend, sequential or trend)
-    out.check_places(None, files_of(*runs, *([] if bar is None else [bar])), files=(output, pairs_file))
+    out.check_places(None, files_of(*runs, *([] if bar is None else [bar])), files=(output,))
     named = None if systems is None else [name.strip() for name in systems.split(",")]
-    if llm["model"]:
-        if any((runs[1:], bar, by, sequential, trend, limits.lowest, limits.highest, baseline, metrics)):
-            raise click.UsageError("--llm-model compares the systems of one run by pairs only; leave other options out")
-        out.print_result(format_, _compare_by_llm(runs[0], named, llm, length, pairs_file), output, _FILE_WIDTH)
-        return 0
-    if length or pairs_file is not None:
-        raise click.UsageError("--length and --pairs need --llm-model")
     chosen: dict[str, Any] = {
         "baseline": baseline,
         "systems": named,
@@ -165,7 +145,7 @@ def compare(
         best = find_best_systems(results, comparison.keys, comparison=comparison)
         from dialeval.reports.papers import write_table
 
-        out.print_content(write_table(comparison, best=best, transpose=transpose, **out.get_style()), output)
+        out.print_content(write_table(comparison, best=best, **out.get_style()), output)
     elif format_ == "table":
         out.print_content(table, output, _FILE_WIDTH)
     elif format_ == "md":
@@ -184,30 +164,6 @@ def _check_options(
         raise click.UsageError("--percent is not for --sequential and --trend; leave it out")
     if format_ in options.GATE_FORMATS and no_gates:
         raise click.UsageError(f"{format_} cannot show slices, sequential tests or trends; choose another format")
-
-
-def _compare_by_llm(
-    folder: str, systems: list[str] | None, llm: options.LanguageModel, length: bool, pairs_file: Path | None
-) -> object:
-    """Ask a language model about every two systems of a run, and return its verdicts with the ranking by them."""
-    from msgspec.structs import replace
-
-    from dialeval.core.errors import DialevalError
-    from dialeval.core.result import load
-    from dialeval.human.rank import rank
-    from dialeval.judges.commands import open_llm
-    from dialeval.judges.llm.pairs import judge_pairs, list_run_pairs
-
-    pairs = list_run_pairs(load(folder), systems)
-    with open_llm(llm) as judge:
-        preferences = judge_pairs(judge, pairs, llm["rubric"] or "pair")
-    if pairs_file is not None:
-        out.write_output(pairs_file, preferences.to_jsonl())
-    try:
-        return replace(preferences, ranking=rank(list(preferences.pairs), length=length))
-    except DialevalError as error:
-        out.print_err(f"no ranking: {error}")
-        return preferences
 
 
 def _print_over_time(
@@ -255,13 +211,13 @@ def _load_with_bar(runs: tuple[str, ...], bar: str | None, baseline: str | None)
     return loaded, next(iter(collect_systems(loaded)))
 
 
-_cluster = click.option("--cluster", metavar="FIELD", help="A field whose dialogues belong together, such as user.")
-_baseline = click.option(
-    "--baseline", metavar="NAME", help="The system that others are compared with.  [default: the first]"
+_cluster = options.option("--cluster", "A field whose dialogues belong together, such as user.", metavar="FIELD")
+_baseline = options.option(
+    "--baseline", "The system that others are compared with.  [default: the first]", metavar="NAME"
 )
-_confidence = click.option("--confidence", type=float, default=0.95, metavar="LEVEL", help="Confidence level.")
-_alpha = click.option("--alpha", type=float, default=0.05, help="Significance level.")
-_seed = click.option("--seed", type=options.SEED, default=12345, help="Random seed.")
+_confidence = options.option("--confidence", "Confidence level.", float, default=0.95, metavar="LEVEL")
+_alpha = options.option("--alpha", "Significance level.", float, default=0.05)
+_seed = options.option("--seed", "Random seed.", options.SEED, default=12345)
 _runs = click.argument("runs", nargs=-1, required=True, type=click.Path(exists=True))
 
 
@@ -276,7 +232,7 @@ def _load(runs: tuple[str, ...]) -> Any:
     "dialeval discover results/ -m judge --cluster user",
 )
 @_runs
-@click.option("-m", "--metrics", multiple=True, help="Metrics.  [default: one of each family]")
+@options.option("-m --metrics", "Metrics.  [default: one of each family]", multiple=True)
 @_baseline
 @_cluster
 @_alpha
@@ -302,9 +258,9 @@ def discover(
     "dialeval survival results/ -m judge --below 0.4 --cluster user",
 )
 @_runs
-@click.option("-m", "--metric", default="failure-rate", help="A metric with a value per reply.")
-@click.option("--below", type=float, help="Replies below this value fail.  [default: the middle of the range]")
-@click.option("--above", type=float, help="Replies above this value fail.")
+@options.option("-m --metric", "A metric with a value per reply.", default="failure-rate")
+@options.option("--below", "Replies below this value fail.  [default: the middle of the range]", float)
+@options.option("--above", "Replies above this value fail.", float)
 @_baseline
 @_cluster
 @_confidence

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @options.command("dialeval metrics", "dialeval metrics --all", "dialeval metrics sacrebleu")
 @click.argument("name", required=False, shell_complete=options.complete_metrics)
-@click.option("--all", "every", is_flag=True, help="List every variant, not only families.")
+@options.option("--all every", "List every variant, not only families.", is_flag=True)
 def metrics(name: str | None, every: bool) -> None:
     """List the metrics; with a NAME, explain that one: formula, range, settings, paper, edge cases, an example."""
     from dialeval.core.errors import SettingError
@@ -273,9 +273,9 @@ def data() -> None:
     "dialeval data add lsdscc --from LSDSCC/lsdscc/data/test.group.json",
 )
 @click.argument("name")
-@click.option("--from", "from_folder", type=click.Path(), help="Take the files from here, not from the network.")
-@click.option("--address", help="Download from this address instead of the official one.")
-@click.option("--force", is_flag=True, help="Replace a pack that is installed.")
+@options.option("--from from_folder", "Take the files from here, not from the network.", click.Path())
+@options.option("--address", "Download from this address instead of the official one.")
+@options.option("--force", "Replace a pack that is installed.", is_flag=True)
 def add(name: str, from_folder: str | None, address: str | None, force: bool) -> None:
     """Build a pack from its official source over HTTP, or from a local copy."""
     from dialeval.io.packs import add_pack
@@ -328,10 +328,8 @@ SAMPLE_PARTS = ("breakdown", "frames", "logs", "lsdscc", "responses", "town")
 
 
 @options.command("dialeval demo", "dialeval demo -o dialeval-demo --open", "dialeval demo --all")
-@click.option(
-    "-o", "--output", type=options.FOLDER, default=Path("dialeval-demo"), help="Folder for the runs and the report."
-)
-@click.option("--all", "every", is_flag=True, help="Also show responses, sampled answers, tasks and breakdowns.")
+@options.option("-o --output", "Folder for the runs and the report.", options.FOLDER, default=Path("dialeval-demo"))
+@options.option("--all every", "Also show responses, sampled answers, tasks and breakdowns.", is_flag=True)
 @options.open_page
 def demo(output: Path, every: bool, opened: bool) -> None:
     """Compare two versions of a chatbot on the shipped sample of invented chats, and write the report.
@@ -374,7 +372,7 @@ def demo(output: Path, every: bool, opened: bool) -> None:
 
 @options.command("dialeval sample-data sample", "dialeval sample-data town --part town")
 @click.argument("folder", type=options.FOLDER)
-@click.option("--part", type=options.Choice(SAMPLE_PARTS), help="Copy one folder of the sample only.")
+@options.option("--part", "Copy one folder of the sample only.", options.Choice(SAMPLE_PARTS))
 def sample_data(folder: Path, part: str | None) -> None:
     """Copy the sample that ships with dialeval (invented chats, ratings, task dialogues) to FOLDER.
 
