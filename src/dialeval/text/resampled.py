@@ -12,10 +12,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dialeval.core.arrays import Floats, Ids, Ints, offsets_of, row_numbers
+from dialeval.core.arrays import Floats, Ints, offsets_of, row_numbers
 from dialeval.core.columns import TokenColumn
 from dialeval.core.contributions import ClusteredRows, Resamples
-from dialeval.core.kernels import kernel
 from dialeval.text.ngrams import NgramColumn, NgramCounts
 from dialeval.text.vocabulary import Vocabulary
 
@@ -76,43 +75,6 @@ def _count_ngrams(sample: Resamples, name: str, n: int) -> tuple[Ints, Ints]:
         counts = np.unpackbits(occurs.view(np.uint8).reshape(-1, _WORD // 8), axis=1).sum(axis=0, dtype=np.int64)
         different[first : first + _WORD] += counts[: len(part)]
     return sample.sum_clusters(grams.sizes[:, :1])[:, 0].astype(np.int64), different
-
-
-def sum_ngrams(sample: Resamples, name: str, n: int) -> tuple[Ids, Ids]:
-    """Return how often each n-gram occurs in each resample, a line per n-gram, and its first word if it has two."""
-    return sample.derive(("gram totals", name, n), lambda: _sum_ngrams(sample, name, n))
-
-
-def _sum_ngrams(sample: Resamples, name: str, n: int) -> tuple[Ids, Ids]:
-    offsets, clusters, times, heads = sample.rows.derive(("gram times", name, n), lambda: _pair(sample.rows, name, n))
-    totals = np.zeros((len(offsets) - 1, len(sample)), np.int32)
-    add_up(np.ascontiguousarray(sample.counts.T, np.int32), offsets, clusters, times, totals)
-    return totals, heads
-
-
-def _pair(rows: ClusteredRows, name: str, n: int) -> tuple[Ints, Ints, Ints, Ids]:
-    """Return where the clusters of each n-gram begin and end, these clusters, how often they have it; first words."""
-    words = rows.words(name)
-    column = NgramColumn.of(TokenColumn(words.ids, words.offsets, Vocabulary()), n)
-    keys, numbers = column.number_keys()
-    bounds = column.offsets[rows.offsets]
-    clusters, count = max(len(bounds) - 1, 1), max(len(words.words) if n == 1 else len(keys), 1)
-    pairs, times = np.unique(
-        numbers[bounds[0] : bounds[-1]] * np.int64(clusters) + row_numbers(bounds), return_counts=True
-    )
-    kinds, places = np.divmod(pairs, clusters)
-    return offsets_of(np.bincount(kinds, minlength=count)), places, times, (keys >> 32).astype(np.int32)
-
-
-@kernel
-def add_up(counts, offsets, clusters, times, totals):  # type: ignore[no-untyped-def]
-    """Add to `totals`, zeros before, how often the clusters of every n-gram are taken, a column per resample."""
-    for kind in range(totals.shape[0]):
-        total = totals[kind]
-        for at in range(offsets[kind], offsets[kind + 1]):
-            taken, often = counts[clusters[at]], times[at]
-            for resample in range(total.shape[0]):
-                total[resample] += taken[resample] * often
 
 
 # Values of n-grams: a number for each of some n-grams, looked up for those of texts and added up by row.
