@@ -157,9 +157,9 @@ def test_demo_writes_a_report_and_prints_its_path_last(dialeval: Dialeval, tmp_p
 def test_all_has_every_type_of_evaluation(dialeval: Dialeval, tmp_path: Path) -> None:
     done = dialeval("demo", "--all")
     assert done.returncode == 0, done.stderr
-    for title in ("Responses", "Sampled answers", "Task dialogues", "Breakdown detection"):
-        assert title in done.stdout.splitlines()
-        assert package.load(tmp_path / "dialeval-demo" / title.lower().replace(" ", "-"))
+    for name in ("responses", "sampled-answers", "task-dialogues", "breakdown-detection"):
+        assert package.load(tmp_path / "dialeval-demo" / name)
+    assert done.stdout.count("\ndialeval ") == 4
 
 
 def test_the_report_is_opened_and_nothing_reaches_for_the_network(
