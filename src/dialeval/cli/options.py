@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+from click.core import ParameterSource
 
 from dialeval.cli.help import Choice, HelpCommand, command, group
 from dialeval.cli.output import STYLE, VERBOSE
@@ -219,6 +220,15 @@ def option(flags: str, help_text: str, kind: Any = None, **settings: Any) -> Dec
     return click.option(*flags.split(), type=kind, help=help_text, **settings)
 
 
+def refuse_options(flag: str, *names: str) -> None:
+    """Refuse options that were given next to a flag that they do not go with (UsageError), by their arguments."""
+    context = click.get_current_context()
+    typed = [name for name in names if context.get_parameter_source(name) is ParameterSource.COMMANDLINE]
+    flags = [parameter.opts[-1] for parameter in context.command.params if parameter.name in typed]
+    if flags:
+        raise click.UsageError(f"with {flag}, leave {', '.join(flags)} out")
+
+
 def choice(flag: str, values: Sequence[str], help_text: str) -> Decorator:
     """Return an option with some values; the first is the default."""
     return option(flag, help_text, Choice(values), default=values[0])
@@ -247,16 +257,7 @@ def responses(name: str = "responses") -> Decorator:
 def metrics(default: str) -> Decorator:
     """Return the option that names the metrics to compute."""
     help_text = f"Metrics or families, comma-separated.  [default: {default}]"
-    return option("-m --metrics", help_text, shell_complete=complete_metrics)
-
-
-def complete_metrics(_context: click.Context, _parameter: click.Parameter | None, incomplete: str) -> list[str]:
-    """Complete the last of several comma-separated names of metrics and families, for a shell."""
-    from dialeval.metrics.registry import GROUPS, registry
-
-    before, comma, last = incomplete.rpartition(",")
-    names = dict.fromkeys((*registry().presets, *registry().families, *GROUPS))
-    return [f"{before}{comma}{name}" for name in names if name.startswith(last)]
+    return option("-m --metrics", help_text)
 
 
 TOKENIZERS = ("words.1", "lower-words.1", "13a", "lower-13a", "intl", "zh", "char", "ja", "unicode", "rouge", "auto")
@@ -471,6 +472,9 @@ llm = combine_options(
     option("--llm-key-env llm_key_variable", "Environment variable with the API key.", default="DIALEVAL_LLM_KEY"),
     pairs("--system-model llm_systems", "SYSTEM=MODEL", "A system's model, to warn of a judge of the same family."),
 )
+baseline = option("--baseline", "The system that others are compared with.  [default: the first]", metavar="NAME")
+level = option("--confidence", "Confidence level.", float, default=0.95, metavar="LEVEL")
+seed = option("--seed", "Random seed.", SEED, default=12345)
 bootstrap_resamples = option("--resamples", "Bootstrap resamples.", click.IntRange(min=1), default=1000)
 threads = option("-j --threads", "Threads to use.  [default: one per core]", click.IntRange(min=1))
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+import dialeval
 from dialeval.cli import options
 from dialeval.cli import output as out
-from dialeval.cli.output import check_places, print_err, quote_command
 
 if TYPE_CHECKING:
     from dialeval.reports.canvas import FigureFormat
@@ -66,7 +66,6 @@ def report(
     """
     from time import strftime
 
-    import dialeval
     from dialeval.analysis.comparison import MOST_TESTS, load_choices, load_comparison
     from dialeval.analysis.pairing import load_runs
     from dialeval.core.result import files_of
@@ -80,7 +79,7 @@ def report(
 
     if width is not None and figures is None:
         raise click.UsageError("--width needs --figures png, svg or pdf")
-    check_places(None, files_of(*runs), human, pairs, sample, files=(output,))
+    out.check_places(None, files_of(*runs), human, pairs, sample, files=(output,))
     _refuse_foreign(output)
     named = load_runs(runs)
     loaded = list(named.values())
@@ -100,12 +99,14 @@ def report(
         folder = output.with_name(f"{output.stem}-figures")
         opinions = draw_human_figures(*(page.get(name) for name in ("people", "ranking", "rated", "pairs")))
         written = write_figures(combine_runs(loaded), folder, figures, width, opinions)
-        print_err(f"{len(written)} {'figure' if len(written) == 1 else 'figures'} in {folder}")
+        out.print_err(f"{len(written)} {'figure' if len(written) == 1 else 'figures'} in {folder}")
     if page["compared"] and len(runs) == 1:
         chosen = load_choices(runs[0])
         stored = load_comparison(runs[0], loaded[0], most_tests=MOST_TESTS, **chosen)
         page["compared"] = stored or (chosen and judge_run(loaded[0], **chosen).comparison) or True
-    path = dialeval.report(named, output, quote_command(), date=strftime("%Y-%m-%d"), by=by or None, **page).resolve()
+    path = dialeval.report(
+        named, output, out.quote_command(), date=strftime("%Y-%m-%d"), by=by or None, **page
+    ).resolve()
     out.print_content(f"{path}\n")
     if opened:
         click.launch(path.as_uri())
@@ -125,7 +126,6 @@ def export(run: str, form: str, output: Path, force: bool) -> None:
 
     Prints the paths of the files.
     """
-    import dialeval
     from dialeval.core.files import check_files, write_bytes
     from dialeval.core.result import files_of
     from dialeval.reports.exports import export_run
@@ -212,7 +212,6 @@ def describe(
     Everything in it is taken from the run: metrics with their papers, intervals, tests and corrections, the number of
     dialogues and what failed, models of judges, and with --human raters and their agreement.
     """
-    import dialeval
     from dialeval.analysis.comparison import MOST_TESTS, load_choices, load_comparison
     from dialeval.core.result import files_of
     from dialeval.reports.comparisons import judge_run
