@@ -365,9 +365,9 @@ by = option(
 compared = option("--compare/--no-compare compared", "Test the differences to the first system.", default=True)
 judge = combine_options(
     option("--judge-dir", "Folder of a judge.  [default: the shipped one]", click.Path(file_okay=False)),
-    option("--encoder", "The judge's encoder: a folder, minilm, or a name in the hub cache."),
+    option("--encoder", "The judge's encoder: a folder, or minilm."),
 )
-base_encoder = option("--encoder", "Folder, minilm, or a name in the hub cache.", default="minilm")
+base_encoder = option("--encoder", "Folder, or minilm.", default="minilm")
 contexts = option("-c --contexts", "Dialogue context of each response.", click.Path())
 row_fields = field_names("rows")
 judged_inputs = combine_options(option("-r --references", "One reference per response.", click.Path()), contexts)
