@@ -88,10 +88,10 @@ def test_schema_prints_one() -> None:
     assert json.loads(result.output) == json.loads(json.dumps(schemas.make_schema("run")))
 
 
-def test_schema_refuses_an_unknown_name() -> None:
-    result = CliRunner().invoke(schema, ["xyz"])
-    assert result.exit_code == 2
-    assert "no schema 'xyz'; there are run," in result.output
+def test_schema_refuses_an_unknown_name(dialeval: Dialeval) -> None:
+    done = dialeval("schema", "xyz")
+    assert done.returncode == 2
+    assert "no schema 'xyz'; there are run," in done.stderr
 
 
 def test_validate_lists_every_problem_of_every_file(dialeval: Dialeval, tmp_path: Path) -> None:

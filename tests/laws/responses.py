@@ -21,7 +21,7 @@ from dialeval.core.inputs import Column, Input
 from dialeval.judges.adem import Judge
 from dialeval.judges.judge import DialogueJudge
 from dialeval.judges.llm.rubrics import Grades, Parts, Rubric
-from dialeval.metrics.check_files import load_checks
+from dialeval.metrics.checks import load_checks
 from dialeval.metrics.encoder import ShippedEncoder
 from dialeval.metrics.words import KnownWords, TrainText, VectorTable
 from dialeval.text.vocabulary import Vocabulary

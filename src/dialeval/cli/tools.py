@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 @options.option("--all every", "List every variant, not only families.", is_flag=True)
 def metrics(name: str | None, every: bool) -> None:
     """List the metrics; with a NAME, explain that one: formula, range, settings, paper, edge cases, an example."""
-    from dialeval.core.errors import SettingError
     from dialeval.metrics.registry import GROUPS, registry
 
     name = registry().canonicalize(name)
@@ -39,11 +38,7 @@ def metrics(name: str | None, every: bool) -> None:
         presets = GROUPS.get(name or "", registry().presets)
         print_out(_list_metrics(presets, every=every or name is not None))
         return
-    try:
-        metric = registry().parse(name)
-    except SettingError as error:
-        raise click.UsageError(str(error)) from None
-    print_out(_explain_metric(metric))
+    print_out(_explain_metric(registry().parse(name)))
 
 
 def _list_metrics(presets: Iterable[str], every: bool) -> str:
@@ -154,7 +149,6 @@ def formats(name: str | None) -> None:
 @click.argument("name", required=False)
 def schema(name: str | None) -> None:
     """List what dialeval writes; with a NAME, print its JSON Schema."""
-    from dialeval.core.errors import SettingError
     from dialeval.reports import schemas
 
     if name is None:
@@ -163,10 +157,7 @@ def schema(name: str | None) -> None:
         for listed, written in schemas.WRITTEN.items():
             print_out(f"{listed:<{width}}  {written.file:<{files}}  {written.by}")
         return
-    try:
-        print_content(encode_json(schemas.make_schema(name)).decode())
-    except SettingError as error:
-        raise click.UsageError(str(error)) from None
+    print_content(encode_json(schemas.make_schema(name)).decode())
 
 
 @options.command("dialeval validate outputs/*.txt rows.jsonl", "dialeval validate chats.jsonl -f json")

@@ -18,7 +18,7 @@ from dialeval.core.kernels import kernel
 from dialeval.core.signature import Signature
 from dialeval.metrics.encoder import ShippedEncoder
 from dialeval.metrics.words import KnownWords, Mask, TrainText, VectorTable
-from dialeval.text.resampled import NgramValues
+from dialeval.text.ngrams import NgramValues
 from dialeval.text.tokenizers import DEFAULT, Oov, Tokenizer, tokens
 
 # Kernels over word vectors: a vector for a text, and the greedy matching of two texts.
