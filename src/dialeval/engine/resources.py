@@ -44,7 +44,7 @@ Data: TypeAlias = str | os.PathLike[str] | Iterable[object] | Mapping[str, objec
 WordChoice: TypeAlias = Literal["listed", "vectors"]
 """Whether words with a vector that are not listed are unknown, or known too."""
 
-_ENCODER = "dialeval.metrics.encoder:ShippedEncoder"
+_ENCODER = "dialeval.metrics.encoder:SentenceVectors"
 _JUDGES = (inputs.JUDGE, inputs.DIALOGUE_JUDGE)
 """Resources that `judge` replaces."""
 
