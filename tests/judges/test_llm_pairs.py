@@ -120,10 +120,10 @@ def test_pairs_of_a_run_match_rows_of_logs_in_other_order(tmp_path: Path) -> Non
     assert any(each.context_b is not None for each in pairs)
     assert len({each.dialogue for each in pairs}) == 12
     with pytest.raises(SettingError, match="two systems"):
-        list_run_pairs(run, ["v1"])
+        list_run_pairs(toolkit.Run({"v1": run["v1"]}, run.version))
 
 
-def test_compare_asks_ranks_and_writes_pairs(dialeval: Dialeval, tmp_path: Path) -> None:
+def test_pairs_of_a_saved_run_are_asked_and_ranked(dialeval: Dialeval, tmp_path: Path) -> None:
     def answer(request: Body) -> Reply:
         """Prefer the longer one, but now and then the shorter one, in both orders alike."""
         first, second = sides(request)
@@ -134,24 +134,19 @@ def test_compare_asks_ranks_and_writes_pairs(dialeval: Dialeval, tmp_path: Path)
     run = str(saved_run(tmp_path, (7, 9)))
     with ChatServer(answer) as server:
         given = ["--llm-endpoint", server.address, "--llm-model", MODEL, "--llm-cache", str(tmp_path / "c.sqlite")]
-        more = ["--system-model", "v1=judge-3", "--pairs", str(tmp_path / "judged.jsonl")]
-        done = dialeval("compare", run, *given, *more)
+        more = ["--system-model", "v1=judge-3", "--save", str(tmp_path / "judged.jsonl")]
+        done = dialeval("judge", "pairs", run, *given, *more)
         assert done.returncode == 0, done.stderr
         assert "verdict depends on the order" in done.stdout
         assert "of the pairs are no tie" in done.stdout
-        assert "strength" in done.stdout
         assert "same family as judge-3" in done.stdout
         sent = len(server.bodies)
-        again = dialeval("compare", run, *given, "--length", "-f", "json")
+        again = dialeval("judge", "pairs", run, *given, "-f", "json")
         assert len(server.bodies) == sent
-    found = json.loads(again.stdout)
-    assert found["ranking"]["length"] is not None
-    assert found["flips"]["value"] == 0
+    assert json.loads(again.stdout)["flips"]["value"] == 0
     ranked = dialeval("rank", str(tmp_path / "judged.jsonl"), "--length", "-f", "json")
     assert ranked.returncode == 0, ranked.stderr
-    assert json.loads(ranked.stdout)["systems"] == found["ranking"]["systems"]
-    assert "--llm-model" in dialeval("compare", run, "--length").stderr
-    assert dialeval("compare", run, *given, "--trend").returncode == 2
+    assert json.loads(ranked.stdout)["length"] is not None
 
 
 HUMAN = [

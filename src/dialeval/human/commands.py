@@ -351,7 +351,7 @@ def rank(pairs: tuple[str, ...], output: Path | None, format_: str, **settings: 
 @_sample
 @click.option("--labels", is_flag=True, help="Treat ratings as labels: kappa, AC1, alpha and confusion matrices.")
 @click.option("--figure", type=options.FILE, help="With --labels: draw the bias of judges (.svg, .png or .pdf).")
-@options.pairs("--model", "models", "NAME=MODEL", "With --labels: the model of a system, or of a judge.")
+@options.pairs("--model models", "NAME=MODEL", "With --labels: the model of a system, or of a judge.")
 @click.option("--disputed", type=options.FILE, help="Write a page to rate the strongest disagreements again.")
 @click.option("--most", type=click.IntRange(min=1), default=20, help="Rows of --disputed.")
 @options.field_names("rated rows")

@@ -20,7 +20,7 @@ from dialeval.core.errors import SettingError
 from dialeval.io.ratings import TIE
 from dialeval.reports import formatting as fmt
 from dialeval.reports.charts import COLORS, Figure, Mark, forest
-from dialeval.reports.documents import Document, Table, describe_result
+from dialeval.reports.documents import Document, Table
 from dialeval.reports.formatting import (
     MISSING,
     list_names,
@@ -259,7 +259,7 @@ def _make_rate_table(scores: LabelFit) -> Table:
 
 
 def describe_preferences(preferences: Any) -> Document:
-    """Return what a language model prefers, how far that depends on the order, and the ranking, if there is one."""
+    """Return what a language model prefers, and how far that depends on the order."""
     missing = sum(preferences.missing.values())
     lines = {"verdict depends on the order (counted as a tie)": preferences.flips}
     notes = [f"{preferences.asked:,} pairs, each asked in both orders, by {plain(preferences.judge)}."]
@@ -274,15 +274,12 @@ def describe_preferences(preferences: Any) -> Document:
     rows = [[name, _show_percent(rate)] for name, rate in lines.items() if rate is not None]
     part = f"{missing:,} of {preferences.asked:,} ({100 * missing / preferences.asked:.1f}%)"
     rows.append(["pairs without a verdict", part])
-    tables = [Table(["judge", plain(preferences.judge)], rows)]
     decided = sum(pair["better"] != TIE for pair in preferences.pairs) / max(len(preferences.pairs), 1)
     if decided:
         what = f"{100 * decided:.0f}% of the pairs are no tie: to show that one of two systems wins 55% of these takes"
         notes.append(f"{what} {plan_pairs(decided):,} pairs (80% power).")
-    if preferences.ranking is not None:
-        ranked = describe_result(preferences.ranking)
-        tables, notes = [*tables, *ranked.tables], [*notes, *ranked.notes]
-    return Document([plain(line) for line in preferences.warnings], tables, notes)
+    table = Table(["judge", plain(preferences.judge)], rows)
+    return Document([plain(line) for line in preferences.warnings], [table], notes)
 
 
 def show_rate(rate: RateEstimate | None) -> str:

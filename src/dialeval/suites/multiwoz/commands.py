@@ -73,7 +73,6 @@ def multiwoz(
     failures: bool,
     dialogues: Path | None,
     format_: str,
-    transpose: bool,
     t: float | None,
     confidence: float | None,
     threads: int | None,
@@ -97,7 +96,6 @@ def multiwoz(
 
     if not any(settings[name] for name in ("bleu", "success", "richness", "dst", "completion")):
         settings |= {"bleu": True, "success": True, "richness": True}
-    out.check_transpose(format_, transpose)
     out.check_places(output, predictions, files=(dialogues,))
     evaluator = _make_evaluator(predictions, settings)
     if failures:
@@ -115,7 +113,7 @@ def multiwoz(
             dialogues, b"".join(orjson.dumps(row) + b"\n" for row in list_dialogue_rows(run, evaluator.task))
         )
     saved = evaluator.with_transcripts(run, read) if output is not None and settings["success"] else run
-    out.deliver_run(run, format_, output, force, transpose=transpose, by=by, compared=compared, saved=saved)
+    out.deliver_run(run, format_, output, force, by=by, compared=compared, saved=saved)
     return out.print_failed_gates(limits.make_gates(run))
 
 
