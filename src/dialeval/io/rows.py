@@ -7,6 +7,7 @@ Suites bring columns of their own. All columns of a system are equally long, and
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
@@ -465,7 +466,7 @@ def read_number(value: object) -> float | None:
         number = float(value) if isinstance(value, str | int | float) else None
     except (ValueError, OverflowError):
         return None
-    return number if number is not None and np.isfinite(number) else None
+    return number if number is not None and math.isfinite(number) else None
 
 
 def kind_of(value: object) -> str:
