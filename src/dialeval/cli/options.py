@@ -362,11 +362,8 @@ by = click.option(
 compared = click.option(
     "--compare/--no-compare", "compared", default=True, help="Test the differences to the first system."
 )
-judge = combine_options(
-    click.option(
-        "--judge-dir", type=click.Path(file_okay=False), help="Folder of a judge.  [default: the shipped one]"
-    ),
-    click.option("--encoder", help="The judge's encoder: a folder, minilm, or a name in the hub cache."),
+judge = click.option(
+    "--judge-dir", type=click.Path(file_okay=False), help="Folder of a judge.  [default: the shipped one]"
 )
 base_encoder = click.option("--encoder", default="minilm", help="Folder, minilm, or a name in the hub cache.")
 contexts = click.option("-c", "--contexts", type=click.Path(), help="Dialogue context of each response.")

@@ -13,12 +13,12 @@ from dialeval.cli import output as out
 from dialeval.cli.output import check_places, print_err, quote_command
 
 if TYPE_CHECKING:
-    from dialeval.reports.canvas import FigureFormat
+    from dialeval.reports.charts import FigureFormat
 
 EXPORTS = ("every-eval-ever", "inspect", "langfuse-scores", "mlflow", "wandb", "csv", "label-studio")
 """As in `reports.exports`, which is not imported to print help."""
 FIGURE_FORMATS = ("svg", "png", "pdf")
-"""As in `reports.canvas`, which is not imported to print help."""
+"""As in `reports.charts`, which is not imported to print help."""
 
 
 @options.command(
@@ -32,7 +32,6 @@ FIGURE_FORMATS = ("svg", "png", "pdf")
 @click.option("--save", "output", type=options.FILE, default=Path("report.html"), help="The file to write.")
 @click.option("--title", help="Heading of the page.  [default: the systems]")
 @click.option("--figures", type=options.Choice(FIGURE_FORMATS), help="Also write figures for papers (extra `report`).")
-@click.option("--every-figure", is_flag=True, help="With --figures: of every metric, not only the main four.")
 @click.option("--figures-dir", type=options.FOLDER, help="Folder for --figures.  [default: next to the report]")
 @click.option(
     "--width", type=click.FloatRange(2.5, 30), metavar="INCHES", help="Width of --figures.  [default: as in the report]"
@@ -55,7 +54,6 @@ def report(
     runs: tuple[str, ...],
     output: Path,
     figures: FigureFormat | None,
-    every_figure: bool,
     figures_dir: Path | None,
     width: float | None,
     opened: bool,
@@ -76,35 +74,32 @@ def report(
     import dialeval
     from dialeval.analysis.comparison import MOST_TESTS, load_choices, load_comparison
     from dialeval.core.result import files_of
-    from dialeval.human.estimate import join_ratings
     from dialeval.human.merge import merge_ratings
-    from dialeval.human.report import draw_human_figures
-    from dialeval.io.ratings import read_pairs
+    from dialeval.human.report import draw_estimates
     from dialeval.reports.comparisons import judge_run
     from dialeval.reports.drawings import write_figures
     from dialeval.reports.html import combine_runs
 
-    if (figures_dir is not None or width is not None or every_figure) and figures is None:
-        raise click.UsageError("--figures-dir, --every-figure and --width need --figures png, svg or pdf")
+    if (figures_dir is not None or width is not None) and figures is None:
+        raise click.UsageError("--figures-dir and --width need --figures png, svg or pdf")
     check_places(None, files_of(*runs), human, pairs, sample, files=(output,))
     _refuse_foreign(output)
     loaded = [dialeval.load(run) for run in runs]
     if pairs:
-        page["ranking"], page["pairs"] = dialeval.rank(list(pairs)), read_pairs(list(pairs))
+        page["ranking"] = dialeval.rank(list(pairs))
     if human and len(runs) > 1:
         raise click.UsageError("--human needs exactly one run")
     if human:
         page["people"] = dialeval.estimate_ratings(loaded[0], list(human), judge=judge, sample=sample, quality=quality)
         page["agreement"] = dialeval.measure_agreement(loaded[0], list(human), quality=quality, sample=sample)
-        page["rated"] = join_ratings(loaded[0], list(human), judge=judge, sample=sample, quality=quality)
         with suppress(dialeval.DialevalError):  # ratings without raters, such as those of other programs
             page["merged"] = merge_ratings(human)
     elif sample is not None or judge:
         raise click.UsageError("--sample and --judge need --human RATINGS")
     if figures is not None:
         folder = figures_dir or output.with_name(f"{output.stem}-figures")
-        opinions = draw_human_figures(*(page.get(name) for name in ("people", "ranking", "rated", "pairs")))
-        written = write_figures(combine_runs(loaded), folder, figures, width, opinions, every_figure)
+        opinions = draw_estimates(page.get("people"))
+        written = write_figures(combine_runs(loaded), folder, figures, width, opinions)
         print_err(f"{len(written)} {'figure' if len(written) == 1 else 'figures'} in {folder}")
     if page["compared"] and len(runs) == 1:
         chosen = load_choices(runs[0])

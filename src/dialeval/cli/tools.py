@@ -415,7 +415,6 @@ def _evaluate_sample(here: Path) -> Iterator[tuple[str, Run, Sequence[str]]]:
     from dialeval.engine.resources import explain_missing
     from dialeval.lsdscc import evaluate as evaluate_hypotheses
     from dialeval.multiwoz import Evaluator
-    from dialeval.suites.breakdown.report import with_curves
 
     responses = evaluate(
         here / "responses",
@@ -433,5 +432,5 @@ def _evaluate_sample(here: Path) -> Iterator[tuple[str, Run, Sequence[str]]]:
     town = evaluator.with_transcripts(evaluator.run(predictions), predictions)
     yield "Task dialogues", town, ("inform", "success", "bleu/town", "combined")
     talks = here / "breakdown"
-    detected = with_curves(evaluate_breakdown(talks / "data", [talks / "keywords", talks / "cautious"]))
-    yield "Breakdown detection", detected, ("accuracy", "f1-x", "jsd-o-t-x")
+    detected = evaluate_breakdown(talks / "data", [talks / "keywords", talks / "cautious"])
+    yield "Breakdown detection", detected.with_report_details(), ("accuracy", "f1-x", "jsd-o-t-x")

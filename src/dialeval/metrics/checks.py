@@ -48,7 +48,6 @@ from dialeval.core.errors import SettingError
 from dialeval.core.exact import Moments
 from dialeval.core.fold import Better, Estimate, Metric, Partial, RowMetric
 from dialeval.core.inputs import Column, Input
-from dialeval.metrics.calls import parse_calls
 
 Case = Literal["exact", "ignore"]
 TextRule = Literal[
@@ -336,7 +335,7 @@ class CallAssertions(TextChecks):
     needs = frozenset({inputs.CALLS, inputs.CALL_CHECKS})
 
     def hold(self, batch: Batch) -> tuple[Sequence[object], Floats]:
-        rules, rows = batch.resource(inputs.CALL_CHECKS).rules, parse_calls(batch, inputs.CALLS)
+        rules, rows = batch.resource(inputs.CALL_CHECKS).rules, batch.fields(inputs.CALLS)
         held = np.full((len(rows), len(rules)), nan)
         for row, calls in enumerate(rows):
             if calls is not None:
