@@ -60,7 +60,7 @@ def test_it_says_what_is_worse_and_where(baseline: Run) -> None:
     assert difference.startswith("  difference -0.3")
     assert difference.endswith("], 95% over 20 dialogues")
     assert p.startswith("  p 0.00")
-    assert p.endswith("(randomization, seed 12345); alpha 0.05")
+    assert p.endswith("(seed 12345); alpha 0.05")
     assert (won, lost) == ("  won 0, tied 10, lost 10", "  lost most:")
     assert worst[:4] == [
         "    dialogue 6 (d5): 0.8714 -> 0.2652",

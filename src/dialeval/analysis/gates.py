@@ -34,7 +34,7 @@ from msgspec.structs import replace
 
 from dialeval.analysis.alignment import AlignedDialogues, DesignName, align_dialogues
 from dialeval.analysis.comparison import Comparison, compare
-from dialeval.analysis.difference import DEFAULT_ALPHA, Difference, Test
+from dialeval.analysis.difference import DEFAULT_ALPHA, Difference
 from dialeval.analysis.pairing import collect_systems, find_key
 from dialeval.analysis.slices import Slices, compare_slices
 from dialeval.analysis.values import require_table
@@ -213,7 +213,6 @@ def assert_no_worse(
     *,
     margin: float | Mapping[str, float] | None = None,
     alpha: float = DEFAULT_ALPHA,
-    test: Test = "randomization",
     seed: int = DEFAULT_SEED,
     rows: int = 3,
     design: DesignName | None = None,
@@ -233,7 +232,6 @@ def assert_no_worse(
         metrics: The metrics, in a comma-separated text or a list; their p-values are adjusted together.
         margin: By how much a metric may be worse: one number, or one by metric.
         alpha: The significance level.
-        test: `"randomization"` or `"bootstrap"`.
         seed: The seed of the test.
         rows: The number of rows that lost most to show for each metric in the message.
         design: `"paired"` (the same rows or dialogues in both systems), `"common"` (paired on those that both have),
@@ -277,7 +275,6 @@ def assert_no_worse(
         systems=names,
         metrics=split_names(metrics) if isinstance(metrics, str) else metrics,
         alpha=alpha,
-        test=test,
         seed=seed,
         design=design,
         adjust=adjust,
@@ -295,7 +292,7 @@ def assert_no_worse(
             lost = _list_losses(gate.difference, aligned, rows)
             lines += [gate.failure, *_describe(gate.difference, found), *lost]
     if by is not None:
-        shared: dict[str, Any] = {"alpha": alpha, "test": test, "seed": seed, "design": design, "cluster": cluster}
+        shared: dict[str, Any] = {"alpha": alpha, "seed": seed, "design": design, "cluster": cluster}
         sliced = compare_slices(runs, by, baseline=names[0], systems=names, metrics=found.keys, **shared)
         lines += [gate.failure for gate in check_slices(sliced, allow_missing) if gate.failure is not None]
     if lines:
@@ -311,7 +308,7 @@ def _describe(row: Difference, found: Comparison) -> Iterator[str]:
     yield f"  {design.describe(row.baseline, row.system)}"
     yield f"  difference {row.difference:+.4g}{interval}, {100 * found.confidence:g}% over {over}"
     adjusted = f", adjusted for {tests} tests {row.adjusted_p:.4g}" if tests > 1 else ""
-    yield f"  p {row.p:.4g}{adjusted} ({found.test}, seed {found.seed}); alpha {found.alpha:g}"
+    yield f"  p {row.p:.4g}{adjusted} (seed {found.seed}); alpha {found.alpha:g}"
     if row.reason is not None:
         yield f"  not tested: {row.reason}"
     if row.wins is not None:

@@ -33,11 +33,6 @@ _FILE_WIDTH = 160
 @click.option("--baseline", metavar="NAME", help="The system that others are compared with.  [default: the first]")
 @click.option("--systems", metavar="NAMES", help="Only these, comma-separated.  [default: all but floors, ceilings]")
 @click.option("-m", "--metrics", metavar="KEYS", help="Only these or families, comma-separated.  [default: all shared]")
-@options.choice(
-    "--test",
-    ["randomization", "bootstrap"],
-    "Significance test of the p-values; paired differences always have bootstrap intervals.",
-)
 @click.option("--alpha", type=float, default=0.05, help="Significance level of adjusted p-values; at least 1e-9.")
 @click.option("--confidence", type=float, default=0.95, metavar="LEVEL", help="Confidence level.")
 @options.bootstrap_resamples
