@@ -18,11 +18,8 @@ if TYPE_CHECKING:
     from dialeval.analysis.discovery import DiscoveredGroup, Discovery, discover
     from dialeval.analysis.gates import assert_no_worse
     from dialeval.analysis.sequential import (
-        MetricTrend,
         SequentialDifference,
         SequentialTest,
-        Trend,
-        fit_trend,
         run_sequential_test,
     )
     from dialeval.analysis.slices import Slice, Slices, compare_slices
@@ -50,7 +47,7 @@ _NAMES = {
     "analysis.survival": "Survival SystemSurvival estimate_survival",
     "analysis.users": "Habit UserComparison compare_users",
     "analysis.gates": "assert_no_worse",
-    "analysis.sequential": "MetricTrend SequentialDifference SequentialTest Trend fit_trend run_sequential_test",
+    "analysis.sequential": "SequentialDifference SequentialTest run_sequential_test",
     "analysis.slices": "Slice Slices compare_slices",
     "analysis.crossed": "with_clusters",
     "analysis.values": "with_intervals",
@@ -84,7 +81,6 @@ __all__ = [
     "Habit",
     "HumanEstimate",
     "HumanEstimates",
-    "MetricTrend",
     "NeedError",
     "Ranked",
     "Ranking",
@@ -102,7 +98,6 @@ __all__ = [
     "Survival",
     "SystemSurvival",
     "Tally",
-    "Trend",
     "UserComparison",
     "Verdict",
     "VerdictNumber",
@@ -115,7 +110,6 @@ __all__ = [
     "estimate_ratings",
     "estimate_survival",
     "evaluate",
-    "fit_trend",
     "load",
     "make_tally",
     "measure_agreement",

@@ -244,7 +244,7 @@ def dump_comparison(comparison: Comparison, **settings: object) -> bytes:
     return validation.dump(_spell_infinite(to_builtins(saved, enc_hook=float)))
 
 
-def load_comparison(path: str | PathLike[str], run: Run, **settings: object) -> Comparison | None:
+def load_comparison(path: str | PathLike[str], run: Run, **settings: Any) -> Comparison | None:
     """Return the comparison that was saved with a run, if `compare` would give the same with these arguments.
 
     Where it is only that of the panel, all other metrics are tested now.

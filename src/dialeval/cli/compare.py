@@ -25,7 +25,6 @@ _FILE_WIDTH = 160
     "dialeval compare results/ --baseline damd -f latex --save table.tex",
     "dialeval compare results/ --detect 0.01            sample size for a difference of 0.01",
     "dialeval compare week1/ week2/ --adjust topic      independent logs, at the same mix of topics",
-    "dialeval compare v1/ v2/ v3/ v4/ --trend           runs in order: is there a trend?",
     "dialeval compare results/ --sequential             interim looks at any time, without error inflation",
     "dialeval compare branch/ --no-worse-than main/ --margin sacrebleu=0.005 --fail-under sacrebleu=0.1",
 )
@@ -53,7 +52,6 @@ _FILE_WIDTH = 160
     metavar="FIELDS",
     help="Unpaired logs: standardize to the same mix of these fields (post-stratification).",
 )
-@click.option("--trend", is_flag=True, help="Test for a trend over the systems in the given order.")
 @options.llm
 @click.option("--length", is_flag=True, help="With --llm-model: control for the length of the responses.")
 @click.option("--pairs", "pairs_file", type=options.FILE, help="With --llm-model: write verdicts for `dialeval rank`.")
@@ -88,7 +86,6 @@ def compare(
     margins: Mapping[str, float],
     by: list[str],
     sequential: bool,
-    trend: bool,
     llm: options.LanguageModel,
     length: bool,
     pairs_file: Path | None,
@@ -116,11 +113,11 @@ def compare(
 
     out.check_percent(format_, percent)
     out.check_transpose(format_, transpose, ["latex"])
-    _check_options(bar, baseline, format_, percent, (by and bar is None) or sequential or trend, sequential or trend)
+    _check_options(bar, baseline, format_, percent, (by and bar is None) or sequential, sequential)
     out.check_places(None, files_of(*runs, *([] if bar is None else [bar])), files=(output, pairs_file))
     named = None if systems is None else [name.strip() for name in systems.split(",")]
     if llm["model"]:
-        if any((runs[1:], bar, by, sequential, trend, limits.lowest, limits.highest, baseline, metrics)):
+        if any((runs[1:], bar, by, sequential, limits.lowest, limits.highest, baseline, metrics)):
             raise click.UsageError("--llm-model compares the systems of one run by pairs only; leave other options out")
         out.print_result(format_, _compare_by_llm(runs[0], named, llm, length, pairs_file), output, _FILE_WIDTH)
         return 0
@@ -133,10 +130,10 @@ def compare(
         "confidence": confidence,
         **settings,
     }
-    if sequential or trend:
+    if sequential:
         fields = settings["adjust"], settings["cluster"], settings["replicate"]
         others = (bar, by, limits.lowest, limits.highest, margins, *fields)
-        _print_over_time(runs, sequential, trend, any(others), chosen, format_, output)
+        _print_sequential(runs, any(others), chosen, format_, output)
         return 0
     loaded, chosen["baseline"] = _load_with_bar(runs, bar, baseline)
     sliced = compare_slices(loaded, by, **chosen) if by else None
@@ -171,14 +168,14 @@ def compare(
 
 
 def _check_options(
-    bar: str | None, baseline: str | None, format_: str, percent: bool, no_gates: object, over_time: bool
+    bar: str | None, baseline: str | None, format_: str, percent: bool, no_gates: object, sequential: bool
 ) -> None:
     if bar is not None and baseline is not None:
         raise click.UsageError("--no-worse-than names the baseline; leave --baseline out")
-    if percent and over_time:
-        raise click.UsageError("--percent is not for --sequential and --trend; leave it out")
+    if percent and sequential:
+        raise click.UsageError("--percent is not for --sequential; leave it out")
     if format_ in options.GATE_FORMATS and no_gates:
-        raise click.UsageError(f"{format_} cannot show slices, sequential tests or trends; choose another format")
+        raise click.UsageError(f"{format_} cannot show slices or sequential tests; choose another format")
 
 
 def _compare_by_llm(
@@ -205,34 +202,20 @@ def _compare_by_llm(
         return preferences
 
 
-def _print_over_time(
-    runs: tuple[str, ...],
-    sequential: bool,
-    trend: bool,
-    more: bool,
-    chosen: Mapping[str, Any],
-    format_: str,
-    output: Path | None,
+def _print_sequential(
+    runs: tuple[str, ...], more: bool, chosen: Mapping[str, Any], format_: str, output: Path | None
 ) -> None:
-    """Print confidence sequences or a trend; `more`: options were given that go with neither."""
+    """Print confidence sequences; `more`: options were given that do not go with them."""
     from dialeval.analysis.pairing import load_runs
-    from dialeval.analysis.sequential import fit_trend as find_trend
     from dialeval.analysis.sequential import run_sequential_test as test_sequentially
 
-    if sequential and (more or trend or chosen["detect"]):
+    if more or chosen["detect"]:
         raise click.UsageError(
-            "--sequential cannot be combined with gates, --by, --adjust, --margin, --cluster, --replicate, --trend or "
-            "--detect; leave these out"
-        )
-    if trend and (more or chosen["baseline"] is not None):
-        raise click.UsageError(
-            "--trend cannot be combined with --baseline, gates, --by, --adjust, --margin, --cluster or --replicate; "
+            "--sequential cannot be combined with gates, --by, --adjust, --margin, --cluster, --replicate or --detect; "
             "leave these out"
         )
-    names = ("baseline", "weight") if sequential else ("confidence",)
-    settings = {name: chosen[name] for name in ("systems", "metrics", "alpha", "design", *names)}
-    analyze = test_sequentially if sequential else find_trend
-    out.print_result(format_, analyze(load_runs(runs), **settings), output, _FILE_WIDTH)
+    settings = {name: chosen[name] for name in ("systems", "metrics", "alpha", "design", "baseline", "weight")}
+    out.print_result(format_, test_sequentially(load_runs(runs), **settings), output, _FILE_WIDTH)
 
 
 def _load_with_bar(runs: tuple[str, ...], bar: str | None, baseline: str | None) -> tuple[dict[str, Run], str | None]:

@@ -452,7 +452,7 @@ def agreement(
     object with a response, scores and, where known, references, context, system and dialog_id (.jsonl, .json, .csv,
     .tsv, .parquet). Intervals are over dialogues. The length of the response is always there as the
     control, and the agreement of the annotators as the ceiling. With --labels, or for --disputed, metrics are compared
-    with the label that most annotators gave; of several judges also the effective number of independent ones.
+    with the label that most annotators gave.
     """
     from dialeval.analysis.agreement import measure_agreement as correlate
     from dialeval.core.result import files_of

@@ -1,4 +1,4 @@
-"""Results of analyses as documents: agreement with people, labels, preferences, groups, survival, users, trends.
+"""Results of analyses as documents: agreement with people, labels, preferences, groups, survival, users.
 
 Of the agreement of metrics with human ratings the verdict comes first: which metric agrees best, and which do not
 differ significantly from it. Then a table per level, a row per metric: three coefficients with their intervals, `*`
@@ -34,7 +34,6 @@ from dialeval.reports.formatting import (
     show_p,
     show_rounded,
 )
-from dialeval.reports.tables import ARROWS
 from dialeval.stats.correlation import NAMES
 from dialeval.stats.labels import STATISTICS, plan_pairs
 
@@ -42,7 +41,7 @@ if TYPE_CHECKING:
     from dialeval.analysis.agreement import Agreement, Correlation, Interval
     from dialeval.analysis.discovery import Discovery
     from dialeval.analysis.labels import LabelAgreement, LabelFit, RateEstimate
-    from dialeval.analysis.sequential import MetricTrend, SequentialDifference, SequentialTest, Trend
+    from dialeval.analysis.sequential import SequentialDifference, SequentialTest
     from dialeval.analysis.survival import Survival, SurvivalCurve
     from dialeval.analysis.users import UserComparison
 
@@ -115,7 +114,6 @@ def list_notes(agreement: Agreement) -> list[str]:
     if people.reason is not None:
         lines.append(f"no ceiling: {people.reason}")
     else:
-        one = ", ".join(f"{HEADS[name]} {show_fixed(value, 3)}" for name, value in people.one_against_others.items())
         alpha = ", ".join(
             f"{name} {show_fixed(value, 3)} {_show_ends(people.alpha_interval[name])}"
             for name, value in people.alpha.items()
@@ -128,7 +126,6 @@ def list_notes(agreement: Agreement) -> list[str]:
         lines += [
             f"ceiling (square root of the reliability of the mean rating, {people.n} rows): Pearson r {highest}",
             f"Krippendorff's alpha: {alpha}",
-            f"one annotator against the mean of the others: {one}",
         ]
     for at, keys in agreement.above_ceiling.items():
         if keys and at in levels:
@@ -215,10 +212,6 @@ def describe_labels(agreement: LabelAgreement) -> Document:
         notes.append(f"{agreement.split:,} rows without a majority of annotators are left out.")
     if agreement.excluded:
         notes.append(f"Not on the scale of the labels: {', '.join(map(shorten, agreement.excluded))}.")
-    if agreement.panel is not None:
-        size, judges = show_rate(agreement.panel), ", ".join(map(shorten, agreement.judges))
-        what = f"an effective number of {size} independent judges ({judges})"
-        notes.append(f"The {len(agreement.judges)} judges have {what}.")
     if any(scores.rates for scores in agreement.metrics.values()):
         notes.append(
             "Corrected rates (Rogan-Gladen) hold if the judge errs alike on all systems; `dialeval estimate` needs no "
@@ -439,38 +432,3 @@ def _make_difference_cells(row: SequentialDifference) -> list[str]:
         row.by or MISSING,
         MISSING if row.decided is None else f"{row.decided:,}",
     ]
-
-
-def describe_trend(trend: Trend) -> Document:
-    """Describe a trend: sentences, a table with a row per metric, and notes."""
-    names = [shorten(name) for name in trend.systems]
-    table = Table(["metric", *names, "slope per step", "adjusted p"], [_make_trend_cells(row) for row in trend.metrics])
-    tests = sum(not math.isnan(row.p) and row.key in trend.panel for row in trend.metrics)
-    family = f", adjusted by Holm for {tests} tests" if tests > 1 else ""
-    test = f"* p < {trend.alpha:g}: t test of a linear trend{family}. Change points are not tested."
-    notes = [f"Values with {100 * trend.confidence:g}% confidence intervals; {test}"]
-    notes += dict.fromkeys(f"{plain(row.key)}: not tested, {row.reason}." for row in trend.metrics if row.reason)
-    return Document(_state_trends(trend), [table], notes)
-
-
-def _state_trends(trend: Trend) -> list[str]:
-    design = f"independent samples of {', '.join(f'{units:,}' for units in trend.units)} {trend.unit}"
-    if trend.design == "paired":
-        design = f"the same {trend.units[0]:,} {trend.unit} in all systems"
-    sentences = [f"{trend.design.capitalize()} design: {design}."]
-    for row in trend.metrics:
-        if row.significant and row.key in trend.panel:
-            way = "rises" if row.slope > 0 else "falls"
-            good = {"higher": row.slope > 0, "lower": row.slope < 0}.get(row.better or "")
-            judged = "" if good is None else " (better)" if good else " (worse)"
-            step = show_rounded(row.slope, row.interval, signed=True)
-            sentences.append(f"{shorten(row.key)} {way}{judged}: {step} per step.")
-    nothing = f"No significant trend (significance level {trend.alpha:g})."
-    return sentences if len(sentences) > 1 else [*sentences, nothing]
-
-
-def _make_trend_cells(row: MetricTrend) -> list[str]:
-    values = [show_rounded(value, interval) for value, interval in zip(row.values, row.intervals, strict=True)]
-    slope = MISSING if math.isnan(row.slope) else show_rounded(row.slope, row.interval, signed=True)
-    slope += "*" if row.significant else ""
-    return [shorten(row.key) + ARROWS[row.better], *values, slope, show_p(row.adjusted_p)]

@@ -14,7 +14,6 @@ FEATURE = Feature(
         "Survival": "dialeval.reports.analyses:describe_survival",
         "UserComparison": "dialeval.reports.analyses:describe_users",
         "Slices": "dialeval.reports.slices:to_brief_document",
-        "Trend": "dialeval.reports.analyses:describe_trend",
     },
     loaders={
         "verdict": "dialeval.reports.comparisons:make_verdict",

@@ -11,9 +11,6 @@ correlation is made of rounding errors.
 `measure_ceiling`: how far people agree with each other about what a metric is to predict.
 
 - Krippendorff's alpha of the annotators' values: nominal, ordinal and interval, with an interval (jackknife).
-- One against the others: each annotator's values against the means of the others for the same responses, correlated
-  over the responses, then averaged over the annotators. A list holds one value per annotator, and the k-th values of
-  all lists are taken for those of one annotator. This describes single annotators and bounds nothing.
 - The ceiling: the highest expected Pearson correlation of anything with the mean ratings y of some points, which is the
   square root of their reliability
 
@@ -331,7 +328,6 @@ class Ceiling(Struct, frozen=True):
     """The fewest and the most annotators of such a response."""
     alpha: dict[str, float] = {}
     alpha_interval: dict[str, tuple[float, float]] = {}
-    one_against_others: dict[str, float] = {}
     highest: dict[str, float] = {}
     """By level: the square root of the reliability of the mean ratings, the highest expected Pearson correlation."""
     highest_interval: dict[str, tuple[float, float]] = {}
@@ -372,7 +368,7 @@ def measure_ceiling(
         distance: jackknife(alpha[distance], column, held, FISHER).interval(confidence)
         for distance, column in zip(DISTANCES, np.array(without or [[math.nan] * 3]).T, strict=True)
     }
-    return Ceiling(len(several), (min(sizes), max(sizes)), alpha, intervals, correlate_with_others(several))
+    return Ceiling(len(several), (min(sizes), max(sizes)), alpha, intervals)
 
 
 def measure_highest_correlation(
@@ -413,17 +409,3 @@ def measure_highest_correlation(
     low, high = jackknife(whole, without, held, FISHER).interval(confidence)
     root = [math.sqrt(max(each, 0.0)) if not math.isnan(each) else each for each in (whole, low, high)]
     return root[0], (root[1], root[2])
-
-
-def correlate_with_others(annotations: Sequence[Floats]) -> dict[str, float]:
-    """Return the correlations of each annotator with the mean of the others, averaged over annotators."""
-    correlations = []
-    for annotator in range(max(map(len, annotations))):
-        answered = [values for values in annotations if len(values) > annotator]
-        ratings = np.array([values[annotator] for values in answered])
-        others = np.array([(values.sum() - values[annotator]) / (len(values) - 1) for values in answered])
-        if len(answered) >= FEWEST_POINTS:
-            correlations.append(Points(ratings, others, np.arange(len(answered))).correlate())
-    known = np.array([values for values in correlations if not np.isnan(values).any()]).reshape(-1, len(NAMES))
-    means = known.mean(axis=0) if len(known) else np.full(len(NAMES), np.nan)
-    return dict(zip(NAMES, means.tolist(), strict=True))

@@ -1,4 +1,4 @@
-"""Agreement of two raters about labels, and the number of independent judges that a panel is worth.
+"""Agreement of two raters about labels, rates without the errors of a judge, and the bias of these errors.
 
 All statistics are functions of the table T of how often the first gave label i and the second label j, with N its sum,
 p_i and q_j the fractions of the labels of each, and m_i = (p_i + q_i) / 2:
@@ -21,9 +21,6 @@ the rate p at which the judge says yes to other rows, under the assumption that 
 Its interval counts the uncertainty of all three rates: one more yes and no in each (z^2 / 2 of them for p), and a shift
 for the skewness, so that it holds with few labels and with rates near 0 and 1. Sizes are effective sizes over
 dialogues.
-
-A panel of k judges whose errors correlate by R (a matrix) says as much as `k^2 / sum(R)` judges with independent errors
-(Kish). The error of a judge is what is left of its values when human ratings are taken out by least squares.
 
 Papers: Cohen 1960, "A Coefficient of Agreement for Nominal Scales"; Gwet 2008, "Computing Inter-Rater Reliability and
 its Variance in the Presence of High Agreement"; Krippendorff 2011, "Computing Krippendorff's Alpha-Reliability"; Kish
@@ -188,36 +185,3 @@ def estimate_bias(errors: Floats, features: Floats, clusters: Ints, level: float
     without = np.array([fit(counts) for counts in left])
     pairs = zip(whole.tolist(), without.T, strict=True)
     return [(value, jackknife(value, column, sizes.astype(np.float64)).interval(level)) for value, column in pairs]
-
-
-def estimate_effective_judges(values: Floats, human: Floats, clusters: Ints, level: float) -> tuple[float, Interval]:
-    """Return the effective number of independent judges of a panel, with its interval over clusters.
-
-    Args:
-        values: What the judges say, a column each, without missing values.
-        human: Human ratings of the same rows.
-        clusters: The cluster (dialogue) of each row.
-        level: The level of the interval.
-
-    Returns:
-        The number, 1 for judges that all err alike and that of the judges for independent errors; and its interval.
-    """
-    clusters = np.unique(clusters, return_inverse=True)[1].ravel()
-    sizes = np.bincount(clusters).astype(np.float64)
-    whole = _effective_number(values, human, np.ones(len(human)))
-    counts = np.concatenate(list(leave_out_clusters(len(sizes)))).astype(np.float64)
-    without = [_effective_number(values, human, row[clusters]) for row in counts]
-    return whole, jackknife(whole, np.array(without), sizes).interval(level)
-
-
-def _effective_number(values: Floats, human: Floats, weights: Floats) -> float:
-    weights = weights / weights.sum()
-    centered, rating = values - weights @ values, human - weights @ human
-    spread = float(weights @ rating**2)
-    errors = centered - np.outer(rating, (weights * rating) @ centered / spread) if spread else centered
-    covariance = (errors * weights[:, None]).T @ errors
-    scale = np.sqrt(np.diag(covariance))
-    if (scale <= 1e-12).any():
-        return float("nan")
-    total = float((covariance / np.outer(scale, scale)).sum())
-    return float(values.shape[1] ** 2 / total) if total > 0 else float("inf")
