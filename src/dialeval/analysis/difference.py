@@ -228,7 +228,8 @@ class Tested(NamedTuple):
             return max(low, -reach), min(high, reach)
 
         settled = self._replace(row=row, curve=clip)
-        if (self.overruled or self.draws is None) and (p := _find_p(clip)) > row.p * (1 + _EQUAL):
+        tested = row.interval_by == "tango"  # its p is that of the test
+        if not tested and (self.overruled or self.draws is None) and (p := _find_p(clip)) > row.p * (1 + _EQUAL):
             settled = settled._replace(row=replace(row, p=p), p_of_draws=False)
         return settled._replace(row=replace(settled.row, interval=settled.find_interval(1 - confidence)))
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from dialeval.human.server import RatingServer
 
 LEVELS = ("turn", "dialogue", "system")
-"""As in `analysis.metric_ranking`, which is not imported to print help."""
+"""As in `analysis.matching`, which is not imported to print help."""
 _FILE_WIDTH = 120
 """Characters in a line of a table that is written to a file."""
 

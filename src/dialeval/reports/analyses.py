@@ -14,8 +14,9 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+from dialeval.analysis.agreement import CONTROL, RANKED_BY, SIGNIFICANT
 from dialeval.analysis.labels import FEWEST_DIALOGUES, SAME_FAMILY
-from dialeval.analysis.metric_ranking import CONTROL, LEVELS, RANKED_BY, SIGNIFICANT
+from dialeval.analysis.matching import LEVELS
 from dialeval.core.errors import SettingError
 from dialeval.io.ratings import TIE
 from dialeval.reports.canvas import COLORS, Figure
@@ -58,7 +59,7 @@ def describe_agreement(agreement: Agreement) -> Document:
 def state_verdict(agreement: Agreement) -> list[str]:
     """Return which metric agrees best with human ratings, which it is better than, and which do not beat length.
 
-    A metric is called better only where the corrected test of `metric_ranking` is significant.
+    A metric is called better only where the corrected test of `rank_metrics` is significant.
     """
     ranking, level = agreement.ranking, agreement.control.level
     if not ranking.metrics:
