@@ -252,11 +252,8 @@ def load_comparison(path: str | PathLike[str], run: Run, **settings: Any) -> Com
     Raises:
         DataError: What was saved is no comparison, or that of another run.
     """
-    document = read_comparison(path)
-    if document is None:
-        return None
-    saved = validation.convert(document, SavedComparison, str(path), "delete the run, and score again", strict=False)
-    if not {saved.comparison.baseline, *saved.comparison.systems} <= run.keys():
+    saved = _read_saved(path)
+    if saved is None or not {saved.comparison.baseline, *saved.comparison.systems} <= run.keys():
         return None
     changed = _drop_defaults(settings)
     if changed.get("baseline") == saved.comparison.baseline:
@@ -274,11 +271,14 @@ def load_comparison(path: str | PathLike[str], run: Run, **settings: Any) -> Com
 
 def load_choices(path: str | PathLike[str]) -> JsonObject:
     """Return the margin, clusters and replicates of the comparison that was saved with a run."""
+    settings = saved.settings if (saved := _read_saved(path)) is not None else {}
+    return {name: settings[name] for name in ("margin", "cluster", "replicate") if name in settings}
+
+
+def _read_saved(path: str | PathLike[str]) -> SavedComparison | None:
+    remedy = "delete the run, and score again"
     document = read_comparison(path)
-    if document is None:
-        return {}
-    saved = validation.convert(document, SavedComparison, str(path), "delete the run, and score again", strict=False)
-    return {name: saved.settings[name] for name in ("margin", "cluster", "replicate") if name in saved.settings}
+    return None if document is None else validation.convert(document, SavedComparison, str(path), remedy, strict=False)
 
 
 def _drop_defaults(settings: Mapping[str, object]) -> dict[str, object]:
@@ -803,13 +803,8 @@ def _agree(best: Best, comparison: Comparison | None, real: Mapping[str, Result]
 
 
 def _compare_with_best(real: Mapping[str, Result], best: Mapping[str, list[str]], trials: int) -> Iterator[Comparison]:
-    """Compare each best system with the others, those together that have the same keys."""
+    """Compare the system with the best value of each key with all others."""
     run = Run(dict(real), __version__)
-    for first in dict.fromkeys(names[0] for names in best.values()):
-        own = [key for key, names in best.items() if names[0] == first]
-        by_keys: dict[tuple[str, ...], list[str]] = {}
-        for other in (name for name in real if name != first):
-            by_keys.setdefault(tuple(key for key in own if key in real[other]), []).append(other)
-        for shared, others in by_keys.items():
-            if shared:
-                yield compare(run, baseline=first, systems=others, metrics=shared, trials=trials, pairwise=False)
+    for key, (first, *_) in best.items():
+        others = [name for name in real if name != first and key in real[name]]
+        yield compare(run, baseline=first, systems=others, metrics=[key], trials=trials, pairwise=False)

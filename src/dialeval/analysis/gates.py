@@ -29,7 +29,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 from msgspec.structs import replace
 
 from dialeval.analysis.alignment import AlignedDialogues, DesignName, align_dialogues
@@ -37,7 +36,6 @@ from dialeval.analysis.comparison import Comparison, compare
 from dialeval.analysis.difference import DEFAULT_ALPHA, Difference
 from dialeval.analysis.pairing import collect_systems, find_key
 from dialeval.analysis.slices import Slices, compare_slices
-from dialeval.analysis.values import require_table
 from dialeval.analysis.verdict import check_margins, find_gain, is_acceptable
 from dialeval.core.account import FAILURES
 from dialeval.core.errors import SettingError, escape_lines, suggest
@@ -48,7 +46,6 @@ from dialeval.stats.resampling import DEFAULT_SEED
 Saved = Run | str | os.PathLike[str]
 """A run, or the folder that it is saved in."""
 
-_SHOWN_CHARACTERS = 300
 """A text of a row is shown up to here."""
 _LEAST_P = 0.001
 """Smaller p-values are not shown in full."""
@@ -233,7 +230,7 @@ def assert_no_worse(
         margin: By how much a metric may be worse: one number, or one by metric.
         alpha: The significance level.
         seed: The seed of the test.
-        rows: The number of rows that lost most to show for each metric in the message.
+        rows: The number of dialogues that lost most to show for each metric in the message.
         design: `"paired"` (the same rows or dialogues in both systems), `"common"` (paired on those that both have),
             `"openings"` (paired on the rows before user turns differ), `"ids"` (paired by id, whatever users said) or
             `"unpaired"` (independent samples); None: chosen by what the systems have in common.
@@ -246,7 +243,7 @@ def assert_no_worse(
         The comparison, if no system is worse.
 
     Raises:
-        AssertionError: A system is worse; the message has values, interval, p-value and the rows that lost most.
+        AssertionError: A system is worse; the message has values, interval, p-value and the dialogues that lost most.
         SettingError: A metric cannot be compared, or has no better direction.
 
     Examples:
@@ -316,7 +313,7 @@ def _describe(row: Difference, found: Comparison) -> Iterator[str]:
 
 
 def _list_losses(row: Difference, aligned: AlignedDialogues, most: int) -> Iterator[str]:
-    """List the dialogues in which the system lost most, with the texts of the turn that lost most."""
+    """List the dialogues in which the system lost most."""
     losses = aligned.differences(row.system, row.key) * (-1.0 if row.better == "higher" else 1.0)
     worst = [at for at in aligned.order_by_loss(row.system, row.key)[:most].tolist() if losses[at] > 0]
     if worst:
@@ -325,21 +322,3 @@ def _list_losses(row: Difference, aligned: AlignedDialogues, most: int) -> Itera
     for at in worst:
         before, after = (column[at] for column in values)
         yield f"    {aligned.name_dialogue(at)}: {before:.4g} -> {after:.4g}"
-        yield from _list_texts(row, aligned, at)
-
-
-def _list_texts(row: Difference, aligned: AlignedDialogues, dialogue: int) -> Iterator[str]:
-    """List what was said in the turn of a dialogue that lost most; nothing where turns are not paired."""
-    turns = aligned.order_turns(row.system, row.key, dialogue)
-    if not len(turns):
-        return
-    for name, words in zip(
-        aligned.systems, ({"reference": "reference", "response": "was"}, {"response": "is"}), strict=True
-    ):
-        table, at = (
-            require_table(aligned.results[name]),
-            int(aligned.find_rows(name, np.array([dialogue]))[0][turns[0]]),
-        )
-        for column, word in words.items():
-            if column in table.texts:
-                yield f"      {word:9} {table.texts[column][at]!r:.{_SHOWN_CHARACTERS}}"

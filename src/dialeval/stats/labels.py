@@ -36,6 +36,7 @@ from statistics import NormalDist
 import numpy as np
 
 from dialeval.core.arrays import Floats, Ints
+from dialeval.stats.correlation import compute_alpha
 from dialeval.stats.intervals import DEFAULT_LEVEL
 from dialeval.stats.resampling import FISHER, LOG_ODDS, jackknife, leave_out_clusters
 
@@ -52,7 +53,7 @@ def count_confusions(first: Ints, second: Ints, labels: int, clusters: Ints) -> 
 
 def label_statistics(tables: Floats) -> dict[str, Floats]:
     """Return every statistic of each table, the last two axes; NaN where chance leaves no choice."""
-    total = tables.sum(axis=(-2, -1))
+    total, together = tables.sum(axis=(-2, -1)), tables + np.swapaxes(tables, -2, -1)
     with np.errstate(divide="ignore", invalid="ignore"):
         agreed = np.trace(tables, axis1=-2, axis2=-1) / total
         rows, columns = tables.sum(axis=-1) / total[..., None], tables.sum(axis=-2) / total[..., None]
@@ -63,21 +64,9 @@ def label_statistics(tables: Floats) -> dict[str, Floats]:
             "agreement": agreed,
             "kappa": (agreed - by_chance) / (1 - by_chance),
             "ac1": (agreed - gwet) / (1 - gwet),
-            "alpha": _alpha(tables, ordinal=False),
-            "ordinal_alpha": _alpha(tables, ordinal=True),
+            "alpha": compute_alpha(together, together.sum(axis=-1), "nominal"),
+            "ordinal_alpha": compute_alpha(together, together.sum(axis=-1), "ordinal"),
         }
-
-
-def _alpha(tables: Floats, ordinal: bool) -> Floats:
-    together = tables + np.swapaxes(tables, -2, -1)
-    counts = together.sum(axis=-1)
-    distances = 1.0 - np.eye(tables.shape[-1])
-    if ordinal:
-        middles = np.cumsum(counts, axis=-1) - counts / 2
-        distances = (middles[..., :, None] - middles[..., None, :]) ** 2
-    chance = (counts[..., :, None] * counts[..., None, :] * distances).sum(axis=(-2, -1))
-    observed = (together * distances).sum(axis=(-2, -1))
-    return np.asarray(1 - (counts.sum(axis=-1) - 1) * observed / np.where(chance, chance, np.nan))
 
 
 def compare_labels(
