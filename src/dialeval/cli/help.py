@@ -35,8 +35,7 @@ _SECTIONS: Mapping[str, str] = {
     "llm-preset llm-auth llm-header llm-ca llm-served-model probe "
     "llm-retries max-requests max-tokens llm-price llm-cache llm-replay llm-key-env system-model show-prompt row",
     "Statistics": "intervals confidence factor resamples seed alpha trials test design weight adjust detect sequential "
-    "trend "
-    "compare baseline by cluster replicate level population raters assume-random correlation std "
+    "trend compare baseline by cluster replicate level population raters assume-random correlation std "
     "sample:width length position below above",
     "Sampling": "n stratify dialogues independent plan",
     "Training": "steps batch-size learning-rate rating-steps rank license strength response-strength turns tokens "
