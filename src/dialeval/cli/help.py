@@ -26,7 +26,7 @@ _SECTIONS: Mapping[str, str] = {
     "system-prompts role skip-invalid keep-reasoning human sample pairs ratings form db systems adjudicated "
     "any-scores eos no-eos development part "
     "fallback checks from data-add:address rate-serve:raters score:dialogues score:scores key "
-    "judge-train:dialogues judge-train:test adem-train:test",
+    "judge-train:dialogues",
     "Metrics": "metrics tokenizer bleu-smoothing in-vocabulary judge-dir encoder baselines bleu success richness dst "
     "strict completion model dst-unify-booking dst-exact dst-ignore-dontcare "
     "names ratio match lenient threshold aligner lsdscc:n judge quality metric all "
@@ -39,7 +39,7 @@ _SECTIONS: Mapping[str, str] = {
     "sample:width length position below above",
     "Sampling": "n stratify dialogues independent plan",
     "Training": "steps batch-size learning-rate rating-steps rank license strength response-strength turns tokens "
-    "breakdown validate",
+    "breakdown",
     "Server": "host port per-row",
     "Output": "output save force format percent transpose row-scores open title card figure figures every-figure "
     "figures-dir report:width disputed failures multiwoz:dialogues breakdown:turns adjudicate "

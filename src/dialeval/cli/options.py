@@ -372,12 +372,6 @@ judged_inputs = combine_options(
     click.option("-r", "--references", type=click.Path(), help="One reference per response."), contexts
 )
 judged_rows = combine_options(judged_inputs, judge)
-validate = click.option(
-    "--validate/--no-validate",
-    default=True,
-    show_default=False,
-    help="Validate the judge on rated sets that are left out of training.",
-)
 reading = combine_options(
     click.option("--system-prompts", is_flag=True, help="Keep system prompts as part of the contexts."),
     click.option(
