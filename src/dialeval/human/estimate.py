@@ -395,6 +395,7 @@ class _Study:
     def make_systems(self, values: Floats) -> dict[str, RatedSystem]:
         """Return the rows of every system with ratings and judges; `values`: a mean rating for each rated row."""
         people: dict[str, Floats] = {}
+        answered: dict[int, float] = {}
         for name, (rated, rows) in self.places.items():
             people[name] = np.full(len(self.tables[name]), np.nan)
             people[name][rows] = values[rated]
@@ -402,7 +403,7 @@ class _Study:
             people = {name: means for name, means in people.items() if not np.isnan(means).all()}
             if not people:
                 raise SettingError(f"no row of the run has a rating of {self.quality}")
-            apart, answered = len({np.isnan(means).tobytes() for means in people.values()}) > 1, {}
+            apart = len({np.flatnonzero(~np.isnan(means)).tobytes() for means in people.values()}) > 1
         else:
             strata = list(self.sample.design.strata.values())
             codes = np.concatenate([self.strata[name][~np.isnan(means)] for name, means in people.items()])
