@@ -18,7 +18,6 @@ from dialeval.core.errors import SettingError
 from dialeval.multiwoz import Evaluator
 from dialeval.reports.schemas import make_schema
 from dialeval.suites.breakdown.judge import detect, save_labels
-from dialeval.suites.breakdown.report import with_curves
 from dialeval.suites.lsdscc.evaluation import evaluate_hypotheses
 from judges.tiny_judges import tiny_dialogue_judge
 
@@ -58,7 +57,7 @@ def test_saved_and_printed_runs(tmp_path: Path, run: dialeval.Run) -> None:
         dialeval.evaluate(["one"], ["two"], metrics="bleu-4,length"),
         evaluate_hypotheses({"safe": HERE / "lsdscc" / "safe.txt"}, reference_groups=HERE / "lsdscc" / "groups.json"),
         evaluator.with_transcripts(evaluator.run(predictions), predictions),
-        with_curves(evaluate_breakdown(talks / "data", [talks / "keywords"])),
+        evaluate_breakdown(talks / "data", [talks / "keywords"]),
     ]
     for number, each in enumerate(runs):
         each.save(tmp_path / str(number))

@@ -27,7 +27,7 @@ _SECTIONS: Mapping[str, str] = {
     "any-scores eos no-eos development part "
     "fallback checks from data-add:address rate-serve:raters score:dialogues score:scores key "
     "judge-train:dialogues",
-    "Metrics": "metrics tokenizer bleu-smoothing in-vocabulary judge-dir encoder baselines bleu success richness dst "
+    "Metrics": "metrics tokenizer bleu-smoothing judge-dir encoder baselines bleu success richness dst "
     "strict completion model dst-unify-booking dst-exact dst-ignore-dontcare "
     "names ratio match lenient threshold aligner lsdscc:n judge quality metric all "
     "lexicalized groups joint-across-turns macro error-categories labels",
@@ -41,8 +41,8 @@ _SECTIONS: Mapping[str, str] = {
     "Training": "steps batch-size learning-rate rating-steps rank license strength response-strength turns tokens "
     "breakdown",
     "Server": "host port per-row",
-    "Output": "output save force format percent transpose row-scores open title card figure figures every-figure "
-    "figures-dir report:width disputed failures multiwoz:dialogues breakdown:turns adjudicate "
+    "Output": "output save force format percent transpose row-scores open title card figure figures "
+    "report:width disputed failures multiwoz:dialogues breakdown:turns adjudicate "
     "most progress details verbose label width spread rename appendix bib to version help",
     "Checks": "fail-under fail-over allow-missing no-worse-than margin",
     "Scale": "threads jobs engine address resume",

@@ -64,7 +64,7 @@ def install(wheel: str | None, force: bool) -> None:
 @click.option("--turns", type=int, default=3, help="Turns of the context that count, the last ones.")
 @click.option("--tokens", type=int, help="Word pieces of a text that count.  [default: 128, or what the encoder takes]")
 @click.option("--quality", default="overall", help="Which of the scores to learn.")
-@options.pairs("--license", "licenses", "SET=TEXT", "License of a set, for the card.")
+@options.pairs("--license licenses", "SET=TEXT", "License of a set, for the card.")
 @options.row_fields
 def train_adem(ratings: tuple[str, ...], more: tuple[str, ...], output: Path, **settings: Any) -> None:
     """Fit a judge to rated rows, and write it with its model card.
@@ -172,7 +172,7 @@ def show_llm(llm: options.LanguageModel, responses: tuple[str, ...], row: int, *
 
 
 @judge.command(
-    "dialeval judge pairs pairs.jsonl --llm-endpoint URL --llm-model NAME --save judged.jsonl",
+    "dialeval judge pairs results/ --llm-endpoint URL --llm-model NAME --save judged.jsonl",
     "dialeval rank judged.jsonl --length",
     name="pairs",
 )
@@ -183,15 +183,18 @@ def show_llm(llm: options.LanguageModel, responses: tuple[str, ...], row: int, *
 def judge_pair_files(pairs: tuple[str, ...], llm: options.LanguageModel, output: Path | None, format_: str) -> None:
     """Ask a language model which of two responses is better, in both orders; verdicts that differ are a tie.
 
-    A pair is a row with a, b (the systems), response_a, response_b and, where known, context, dialog_id and better:
-    the human preference, or a list of votes. Prints how often the verdict depends on the order and, where human
-    preferences are known, how often the judge agrees with them, and how often the longer response does. --save writes
-    the verdicts for `dialeval rank`.
+    PAIRS are a saved run, whose systems are compared with each other, or files of pairs. A pair is a row with a, b
+    (the systems), response_a, response_b and, where known, context, dialog_id and better: the human preference, or a
+    list of votes. Prints how often the verdict depends on the order and, where human preferences are known, how often
+    the judge agrees with them, and how often the longer response does. --save writes the verdicts for `dialeval rank`.
     """
-    from dialeval.judges.llm.pairs import judge_pairs, read_pair_texts
+    from dialeval.analysis.pairing import find_run_file
+    from dialeval.core.result import load
+    from dialeval.judges.llm.pairs import judge_pairs, list_run_pairs, read_pair_texts
 
     out.check_places(None, pairs, files=(output,))
-    texts = read_pair_texts(list(pairs))
+    is_run = len(pairs) == 1 and find_run_file(pairs[0]).is_file()
+    texts = list_run_pairs(load(pairs[0])) if is_run else read_pair_texts(list(pairs))
     with open_llm(llm) as judge:
         judged = judge_pairs(judge, texts, llm["rubric"] or "pair")
     out.print_result(format_, judged)
