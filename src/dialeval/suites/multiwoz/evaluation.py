@@ -23,13 +23,13 @@ from dialeval.core.batch import Batch
 from dialeval.core.columns import TextColumn
 from dialeval.core.errors import NeedError, SettingError
 from dialeval.core.fold import Estimate, Metric
+from dialeval.core.inputs import Input
 from dialeval.core.result import Result, Run
 from dialeval.core.validation import JsonObject
 from dialeval.engine import baselines as common
-from dialeval.engine.folding import Options, run_sources
+from dialeval.engine.folding import Options
 from dialeval.engine.plan import Plan
 from dialeval.engine.resources import Resources
-from dialeval.io.sources import wrap_systems
 from dialeval.metrics.counting import Missing
 from dialeval.suites.multiwoz import GOALS, STATES, TRUE_STATES
 from dialeval.suites.multiwoz import data as tasks
@@ -161,26 +161,24 @@ class Evaluator:
         systems = self.read(predictions)
         _refuse_tracking(systems, metrics, tracking, self.task)
         made, baselines = make_baselines(systems, self.task) if self.baselines else ([], None)
-        every = [*systems, *made]
-        plans = [
-            Plan({**metrics, **tracking})
-            if STATES in system.rows.columns
-            else Plan(metrics, dict.fromkeys(tracking, _NO_STATES))
-            for system in every
-        ]
-        sources = wrap_systems([system.rows for system in every], None if baselines is None else baselines.roles)
+
+        def plan(_number: int, available: frozenset[Input]) -> Plan:
+            return (
+                Plan(metrics | tracking) if STATES in available else Plan(metrics, dict.fromkeys(tracking, _NO_STATES))
+            )
+
         resources = Resources(ready=self.task.resources)
         # One thread: these metrics are plain Python, and threads would only wait for each other.
         one_thread = replace(Options(**options), threads=1)
-        run = run_sources(sources, lambda source, _available: plans[source], resources, one_thread).run
+        rows = [system.rows for system in systems]
+        run = common.run_with_baselines(rows, baselines, plan, resources, one_thread).run
         warnings = [line for system in systems for line in _collect_warnings(system, run[system.rows.system], self)]
         mapped = [system.rows.system for system in systems if system.report is not None]
-        run = _extend_signatures(replace(run, warnings=tuple(warnings)), self.task.files.version, mapped)
-        if baselines is not None:
-            run = common.with_standing(run, baselines, {**metrics, **tracking})
-            gold = [system for system in made if system.rows.system == common.GOLD] if self.success else []
-            if failures := {name: group_by_cause(lost, gold=True) for name, lost in self._explain(gold).items()}:
-                run = replace(run, details={**run.details, FAILURES: failures})
+        run = replace(run, warnings=(*warnings, *run.warnings))
+        run = _extend_signatures(run, self.task.files.version, mapped)
+        gold = [system for system in made if system.rows.system == common.GOLD] if self.success else []
+        if failures := {name: group_by_cause(lost, gold=True) for name, lost in self._explain(gold).items()}:
+            run = replace(run, details={**run.details, FAILURES: failures})
         self.warnings = run.warnings
         return run
 
