@@ -20,7 +20,6 @@ from msgspec import to_builtins
 
 from dialeval.core.arrays import offsets_of
 from dialeval.core.batch import Batch
-from dialeval.core.columns import TextColumn
 from dialeval.core.errors import NeedError, SettingError
 from dialeval.core.fold import Estimate, Metric
 from dialeval.core.inputs import Input
@@ -42,7 +41,6 @@ from dialeval.suites.multiwoz.turns import (
     Criteria,
     Fallback,
     TurnCounting,
-    TurnCounts,
     collect_turns,
     count_unknown_placeholders,
 )
@@ -276,9 +274,10 @@ class Evaluator:
         """Return the explanation of one dialogue, or of all that a system gives, by system."""
         explained = {}
         for system in systems:
-            counts = {TurnCounting(): TurnCounts(system.turns, system.with_state, system.with_domains)}
             columns, offsets = system.rows.columns, offsets_of(filter(None, self.task.files.turns.values()))
-            batch = Batch(len(system.rows), columns, Vocabulary(), offsets, self.task.resources, counts)
+            batch = Batch(
+                len(system.rows), columns, Vocabulary(), offsets, self.task.resources, {TurnCounting(): system.counts}
+            )
             criteria = Criteria.of_batch(batch, self.ratio)
             explained[system.rows.system] = [
                 Explanation(name, turns, criteria)
@@ -301,14 +300,9 @@ class Evaluator:
         explained = self._explain(self._read_explained(predictions))
         lost = {system: group_by_cause(dialogues, system == common.GOLD) for system, dialogues in explained.items()}
         chosen = _choose_dialogues(list(self.task.files.turns), lost, max(1, most // max(1, len(explained))))
-        numbers = {dialogue: number for number, dialogue in enumerate(self.task.files.turns) if dialogue in chosen}
         users = self.task.files.users or {}
         entries = {
-            system: [
-                one.to_transcript(_get_responses(run[system], numbers[one.dialogue]), users.get(one.dialogue))
-                for one in dialogues
-                if one.dialogue in numbers
-            ]
+            system: [one.to_transcript(users.get(one.dialogue)) for one in dialogues if one.dialogue in chosen]
             for system, dialogues in explained.items()
             if system in run
         }
@@ -381,7 +375,9 @@ def _refuse_tracking(
         raise NeedError("the data has no gold_states.json, so there is no state tracking")
     without = [system for system in systems if STATES not in system.rows.columns]
     if without and (len(without) == len(systems) or not metrics):
-        lacking = "; ".join(f"{s.rows.system} has one in {s.with_state:,} of {s.turns:,} turns" for s in without)
+        lacking = "; ".join(
+            f"{s.rows.system} has one in {s.counts.states:,} of {s.counts.turns:,} turns" for s in without
+        )
         remedy = "give every turn one, an empty one {} if nothing is tracked, or leave --dst out"
         raise NeedError(f"state tracking (--dst) {_NO_STATES}; {lacking}; {remedy}")
 
@@ -418,7 +414,7 @@ def _warn_of_missing(system: TaskPredictions, result: Result, files: TaskFiles, 
     }
     if not any(effects.values()):
         return
-    cover = f"covers {system.dialogues:,} of {dialogues:,} dialogues and {system.turns:,} of {turns:,} turns"
+    cover = f"covers {system.dialogues:,} of {dialogues:,} dialogues and {system.counts.turns:,} of {turns:,} turns"
     strict = "--strict counts dialogues without a turn as failed and missing turns as empty"
     if is_strict:
         yield f"{system.rows.system} {cover}; {strict}"
@@ -439,22 +435,22 @@ def _score_missing_as_failed(system: TaskPredictions, result: Result, files: Tas
 
 def _warn_of_substitutes(system: TaskPredictions, fallback: Fallback) -> Iterator[str]:
     """Yield where the true states or estimated domains replace those of a system."""
-    name = system.rows.system
+    name, turns = system.rows.system, system.counts.turns
     for what, count, instead in (
-        ("state", system.with_state, "the true states"),
-        ("active domains", system.with_domains, "estimates"),
+        ("state", system.counts.states, "the true states"),
+        ("active domains", system.counts.domains, "estimates"),
     ):
-        lacking = system.turns - count
+        lacking = turns - count
         if not lacking:
             continue
         if not count:
             if what == "state":
                 yield f"{name} gives no states: inform and success use {instead}"
         elif fallback == "turn":
-            yield f"{name} gives no {what} in {lacking:,} of {system.turns:,} turns: {instead} are used there"
+            yield f"{name} gives no {what} in {lacking:,} of {turns:,} turns: {instead} are used there"
         else:
             yield (
-                f"{name} gives no {what} in {lacking:,} of {system.turns:,} turns, so that inform and success use "
+                f"{name} gives no {what} in {lacking:,} of {turns:,} turns, so that inform and success use "
                 f"{instead} in all turns, as in the original; --fallback turn uses them only there"
             )
 
@@ -509,24 +505,14 @@ def list_dialogue_rows(run: Run, task: TaskData) -> Iterator[JsonObject]:
                 yield {"system": system, "dialog_id": dialogue, **rates}
 
 
-def _choose_dialogues(order: Sequence[str], lost: Mapping[str, Mapping[str, Sequence[str]]], most: int) -> list[str]:
-    """Return the dialogues to keep, in the order of the data: the first one that each cause lost, the second, ..."""
+def _choose_dialogues(order: Sequence[str], lost: Mapping[str, Mapping[str, Sequence[str]]], most: int) -> set[str]:
+    """Return the dialogues to keep: the first one that each cause lost, the second, ..."""
     ranks: dict[str, int] = {}
     for causes in lost.values():
         for names in causes.values():
             for rank, name in enumerate(names):
                 ranks[name] = min(rank, ranks.get(name, rank))
-    chosen = set(sorted(order, key=lambda name: ranks.get(name, len(order)))[:most])
-    return [name for name in order if name in chosen]
-
-
-def _get_responses(result: Result, number: int) -> Sequence[str] | None:
-    """Return the responses of a dialogue as the system gave them, before they were normalized."""
-    rows = result.rows
-    texts = None if rows is None else rows.texts.get("response")
-    if rows is None or not isinstance(texts, TextColumn):
-        return None
-    return [texts[at] for at in range(int(rows.offsets[number]), int(rows.offsets[number + 1]))]
+    return set(sorted(order, key=lambda name: ranks.get(name, len(order)))[:most])
 
 
 # Floors and ceilings of task dialogues: systems made of the data, scored next to the real ones.

@@ -205,7 +205,7 @@ def delexicalize(system: TaskPredictions, task: TaskData) -> tuple[TaskPredictio
     ]
     became = ", ".join(f"{word.word} {word.values:,}" for word in words)
     report = (
-        f"{name}: values in {touched:,} of {system.turns:,} replies became placeholders "
+        f"{name}: values in {touched:,} of {system.counts.turns:,} replies became placeholders "
         f"({became}); `dialeval multiwoz delexicalize` lists them"
     )
     column = ObjectColumn(rows)
