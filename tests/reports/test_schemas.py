@@ -118,7 +118,9 @@ def test_what_people_say(rated: Path) -> None:
     fits("estimate", orjson.loads(orjson.dumps(people.to_dict())))
     agreed = dialeval.measure_agreement(rated / "rows.jsonl", metrics="length,rouge-l", resamples=50)
     fits("agreement", orjson.loads(orjson.dumps(agreed.to_dict())))
-    ranked = dialeval.rank(dialeval.load(rated / "results"), metric="rouge-l")
+    ranked = dialeval.rank(
+        [{"a": "x", "b": "y", "better": side, "dialog_id": side * n} for n in range(1, 4) for side in "ab"]
+    )
     fits("ranking", orjson.loads(orjson.dumps(ranked.to_dict())))
 
 

@@ -135,7 +135,7 @@ def test_the_original_lines_need_nothing_heavy() -> None:
 
 def test_chats_are_labeled_and_the_labels_evaluated(dialeval: Dialeval, tmp_path: Path) -> None:
     tiny_dialogue_judge(tmp_path)
-    judge = ["--judge-dir", str(tmp_path / "judge"), "--encoder", str(tmp_path / "encoder")]
+    judge = ["--judge-dir", str(tmp_path / "judge")]
     done = dialeval("breakdown", "detect", "-p", DATA, "-o", "labels", *judge)
     assert (done.returncode, done.stdout) == (0, "")
     assert " turns of 4 dialogues in labels: O " in done.stderr

@@ -61,7 +61,6 @@ def _data(*, required: bool) -> options.Decorator:
 @click.option("--turns", "turns_file", type=options.FILE, help="Write a CSV row per turn.")
 @options.output_folder
 @click.option("-f", "--format", "format_", type=options.Choice(("original", *options.FORMATS)), help=_FORMAT_HELP)
-@options.transpose
 @options.limits
 @options.confidence
 @options.intervals
@@ -106,8 +105,7 @@ def breakdown(
         out.print_as(format_, report.MACRO, report.average_over_datasets(run))
         out.print_warnings(run.warnings)
     else:
-        print_breakdown(run, format_, shown.transpose, verdict)
-        out.suggest_next_command(run, format_, output)
+        print_breakdown(run, format_, verdict)
     return out.print_failed_gates(shown.limits.make_gates(run))
 
 
@@ -145,14 +143,12 @@ def detect(chats: tuple[str, ...], output: Path, **inputs: Any) -> None:
 breakdown.inner = {"detect": detect}
 
 
-def print_breakdown(
-    run: BreakdownRun, format_: str, transpose: bool = False, verdict: RunVerdict | None = None
-) -> None:
+def print_breakdown(run: BreakdownRun, format_: str, verdict: RunVerdict | None = None) -> None:
     """Print a run of detectors; `original`: one of them, as the challenge's program does."""
     from dialeval.suites.breakdown.report import format_original, format_tables
 
     if format_ != "original":
-        out.print_run(run, format_, transpose, verdict=verdict)
+        out.print_run(run, format_, verdict=verdict)
         if format_ == "table":
             out.print_content("\n" + format_tables(run))
         return

@@ -38,7 +38,6 @@ EOS = "</s>"
 @options.confidence
 @options.output_folder
 @options.format_(options.FORMATS)
-@options.transpose
 @options.limits
 @options.intervals
 @options.threads

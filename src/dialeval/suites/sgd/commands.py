@@ -35,7 +35,7 @@ def sgd(predictions: str | dict[str, str], groups: bool, joint_across_turns: boo
 
     PREDICTIONS are folders of dialogues (*.json) or single files in the form of the Schema-Guided Dialogue data, one
     system each; NAME=PATH names one. Scores are means over frames, a frame being a service in a user turn. --by
-    service, domain or seen shows them by parts. `dialeval compat sgd` writes exactly the file that the original writes.
+    service, domain or seen shows them by parts. --groups -f json prints the figures of the original.
     """
     from dialeval.suites.sgd.evaluation import GROUPS, ServiceGroups, evaluate_sgd, make_original_output
 
