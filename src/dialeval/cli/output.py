@@ -31,11 +31,13 @@ if TYPE_CHECKING:
     from dialeval.analysis.comparison import Comparison
     from dialeval.analysis.gates import Gate
     from dialeval.analysis.slices import Slices
+    from dialeval.cli.options import IntervalOptions, Limits
     from dialeval.core.errors import DialevalError
     from dialeval.core.result import Result, Run
     from dialeval.reports.comparisons import RunVerdict
 
 Command = TypeVar("Command", bound=Callable[..., object])
+AnyRun = TypeVar("AnyRun", bound="Run")
 
 MOST_PROBLEMS = 200
 """The most problems that `print_all_problems` prints."""
@@ -113,6 +115,44 @@ def deliver_run(
     """
     verdict = compare_and_save(run, format_ if compared else None, folder, force, saved)
     print_run(run, format_, by, compared, verdict)
+
+
+@dataclass
+class TaskRun:
+    """The options about the run of a suite's command: how intervals are made, where it is saved, how it is shown."""
+
+    output: Path | None
+    force: bool
+    format_: str
+    limits: Limits
+    intervals: IntervalOptions
+    t: float | None
+    confidence: float | None
+    by: Sequence[str] = ()
+    compared: bool = True
+
+    @classmethod
+    def take(cls, options: dict[str, Any]) -> TaskRun:
+        """Take these options out of those of a command."""
+        return cls(**{name: options.pop(name) for name in cls.__dataclass_fields__ if name in options})
+
+    def check(self, *read: object, files: Sequence[Path | None] = ()) -> None:
+        """Check the places where files are written; see `check_places`."""
+        check_places(self.output, *read, files=files)
+
+    def evaluate(self, evaluate: Callable[..., AnyRun], *arguments: object, **settings: object) -> AnyRun:
+        """Call a function that evaluates, with these intervals, while a meter shows its progress."""
+        from dialeval.cli.progress import open_meter
+
+        with open_meter() as meter:
+            chosen = {"t": self.t, "confidence": self.confidence, "intervals": self.intervals.kind}
+            run = evaluate(*arguments, **chosen, progress=meter.update_run, **settings)
+        return self.intervals.add_to(run, self.confidence)
+
+    def deliver(self, run: Run, saved: Run | None = None) -> int:
+        """Save and print the run (see `deliver_run`); return the exit status that its limits give."""
+        deliver_run(run, self.format_, self.output, self.force, by=self.by, compared=self.compared, saved=saved)
+        return print_failed_gates(self.limits.make_gates(run))
 
 
 def print_run(
