@@ -105,10 +105,7 @@ def report(
         chosen = load_choices(runs[0])
         stored = load_comparison(runs[0], loaded[0], most_tests=MOST_TESTS, **chosen)
         page["compared"] = stored or (chosen and judge_run(loaded[0], **chosen).comparison) or True
-    names = [Path(run).resolve().name for run in runs]  # those that are the same get the number of the run
-    unique = [name if names.count(name) == 1 else f"{name} ({at})" for at, name in enumerate(names, 1)]
-    named = dict(zip(unique, loaded, strict=True))
-    path = dialeval.report(named, output, quote_command(), date=strftime("%Y-%m-%d"), by=by or None, **page).resolve()
+    path = dialeval.report(loaded, output, quote_command(), date=strftime("%Y-%m-%d"), by=by or None, **page).resolve()
     out.print_content(f"{path}\n")
     if opened:
         click.launch(path.as_uri())

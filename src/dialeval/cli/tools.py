@@ -356,16 +356,15 @@ def demo(output: Path, every: bool, opened: bool) -> None:
         )
     if missing:
         print_err(f"without the judge: {missing}")
-    runs = [run]
     verdict = judge_run(run)
     run.save(output, comparison=verdict.dump())
     print_content(lay_out(_select_main(run, [key for key in run.keys_in_order if "/" not in key]), verdict))
     for title, part, keys in _evaluate_sample(logs.parent) if every else ():
         print_out(f"\n{title}")
-        part.save(output / title.lower().replace(" ", "-"))
+        folder = part.save(output / title.lower().replace(" ", "-"))
         print_content(lay_out(_select_main(part, keys)))
-        runs.append(part)
-    path = report(runs, output / "report.html", command="dialeval demo").resolve()
+        report(part, folder.with_suffix(".html"), command="dialeval demo --all")
+    path = report(run, output / "report.html", command="dialeval demo").resolve()
     print_out("\nEvery dialogue with the replies of both versions; open it in a browser:")
     print_content(f"{path}\n")
     if opened:

@@ -180,7 +180,7 @@ def write_where(block: Block) -> str:
                 if math.isnan(value):
                     continue
                 shown = fmt.show(value, decimals) if len(block.systems) == 1 else fmt.show_value(value, interval, True)
-                link = f"#{block.prefix}dialogues?slice={places[field, part.label]}"
+                link = f"#dialogues?slice={places[field, part.label]}"
                 line = Line(markup.name(part.label), value, interval, shown, link, kind)
                 lines.append((line, markup.count(dialogues, part.unit.removesuffix("s"))))
                 clear += kind in ("b", "g")
@@ -202,7 +202,7 @@ def write_where(block: Block) -> str:
         note += (
             f"{markup.count(small, 'part')} with fewer than {LEAST_DIALOGUES} dialogues: not tested." if small else ""
         )
-    return f'<section id="{block.prefix}where"><h2>Where</h2><p class="sub">{markup.text(about)}</p>{content}' + (
+    return f'<section id="where"><h2>Where</h2><p class="sub">{markup.text(about)}</p>{content}' + (
         f"{markup.note(markup.text(note.strip()))}</section>" if note else "</section>"
     )
 

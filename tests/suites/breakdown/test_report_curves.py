@@ -9,7 +9,7 @@ import pytest
 import dialeval
 from dialeval import sample_data
 from dialeval.breakdown import BreakdownRun, evaluate_breakdown
-from dialeval.core.result import Run
+from dialeval.core.result import Result, Run
 from dialeval.reports.html import combine_runs, render
 from dialeval.suites.breakdown.report import make_curves_section, with_curves
 from reports.test_html import HOSTILE, Page
@@ -106,7 +106,7 @@ def test_texts_from_outside_stay_texts() -> None:
     name = HOSTILE.replace("\udc80", "")
     page = section_of(name, curve(dialogue=name, label=[name, name], reference=[name, name], said=[[1, False, name]]))
     assert {tag for tag, _ in page.tags} & {"script", "img"} == set()
-    render(Run({}, "0", details={"curves": {name: [curve(dialogue=name)]}}))
+    render(Run({"a": Result({})}, "0", details={"curves": {name: [curve(dialogue=name)]}}))
 
 
 def test_runs_without_curves_have_no_such_section() -> None:
