@@ -39,13 +39,11 @@ if TYPE_CHECKING:
 
 _MERGED_NOTES = (
     "ordinal alpha: Krippendorff's alpha with distances of ordered values, and its 95% interval over rows "
-    "(jackknife); 1 is perfect, 0 is chance. r: one rater against the mean of the others. repeated: rows rated twice "
-    "by the same rater; intra-rater: the fraction of these with the same answer; difference: mean absolute difference "
-    "of the two answers. higher: mean difference from the other raters."
+    "(jackknife); 1 is perfect, 0 is chance. repeated: rows rated twice by the same rater; "
+    "intra-rater: the fraction of these with the same answer; difference: mean absolute difference of the two answers. "
+    "r: correlation with the mean of the other raters; higher: mean difference from them."
 )
 
-MINUTES = 0.5
-"""The time that a rating is assumed to take."""
 HASTY = 1.0
 """Median seconds for a row below which a rater is flagged."""
 FEWEST_ANSWERS = 5
@@ -131,17 +129,14 @@ def describe_plan(plan: RatingPlan) -> Document:
     def show(number: int | None) -> str:
         return "more dialogues" if number is None else f"{number:,}"
 
-    rows = [[shorten(need.what), show(need.with_judge), show(need.alone), f"{need.of:,}"] for need in plan.needed]
+    rows = [[shorten(need.system), show(need.with_judge), show(need.alone), f"{need.of:,}"] for need in plan.needed]
     notes = [f"This holds if {'; '.join(plan.assumptions)}."]
     notes += plan.judges
     if any(need.with_judge is None for need in plan.needed):
         notes.append("more dialogues: ratings of all rows would not give that width.")
-    if len(systems := [need for need in plan.needed if not need.difference]) > 1:
+    if len(plan.needed) > 1:
         what = f"a difference of {plan.detectable:.2g} between two of these systems"
         notes.append(f"With such intervals, {what} is detected with {100 * POWER:g}% power.")
-    if (total := sum(need.with_judge or 0 for need in systems)) > 0:
-        time = f"{total * MINUTES / 60:.1f} hours at {MINUTES:g} minutes each"
-        notes.append(f"{total:,} ratings take one rater {time}; two raters of each row, twice that.")
     title = f"Ratings for a {100 * plan.confidence:g}% interval of width {plan.width:g}:"
     return Document([title], [Table(["system", "with the judge", "ratings alone", "of"], rows)], notes)
 
@@ -163,9 +158,9 @@ def _explain_ranking(ranking: Ranking) -> list[str]:
     """Return what the numbers are, a line each."""
     tests = len(ranking.systems) * (len(ranking.systems) - 1) // 2
     corrected = f", corrected by Holm for {tests} pairs of systems" if tests > 1 else ""
-    level, clusters = f"{100 * ranking.intervals.confidence:g}%", f"{ranking.dialogues:,} {ranking.unit}"
+    level, clusters = f"{100 * ranking.confidence:g}%", f"{ranking.dialogues:,} {ranking.unit}"
     lines = [
-        f"{ranking.pairs:,} pairs by {plain(ranking.source)}; {level} intervals over {clusters} (jackknife, Student).",
+        f"{ranking.pairs:,} pairs; {level} intervals over {clusters} (jackknife, Student).",
         "strength: Bradley-Terry log odds (ties by Davidson's model).",
         "score: expected fraction of wins against the others, a tie counting half.",
         f"group: systems with a letter in common do not differ significantly (significance level 0.05{corrected}).",
@@ -193,9 +188,8 @@ def describe_merged(merged: MergedRatings) -> Document:
     for quality, ceiling in merged.ceilings.items():
         interval = ceiling.alpha_interval.get("ordinal", (math.nan, math.nan))
         alpha = _show_known(ceiling.alpha.get("ordinal", math.nan), interval)
-        r = show_fixed(ceiling.one_against_others.get("pearson", math.nan), 2)
         a_row = "-".join(map(str, dict.fromkeys(ceiling.annotators))) if ceiling.n else MISSING
-        ceilings.append([shorten(quality), alpha, r, str(ceiling.n), a_row])
+        ceilings.append([shorten(quality), alpha, str(ceiling.n), a_row])
     several = len(merged.ceilings) > 1
     for rater in merged.raters:
         agreement = MISSING if math.isnan(rater.intra_rater_agreement) else f"{rater.intra_rater_agreement:.0%}"
@@ -210,7 +204,7 @@ def describe_merged(merged: MergedRatings) -> Document:
     heads = ["rater", "quality"] if several else ["rater"]
     columns = ["rows", "repeated", "intra-rater", "difference", "r", "higher", "seconds"]
     tables = [
-        Table(["quality", "ordinal alpha", "r", "rows with two or more", "raters a row"], ceilings),
+        Table(["quality", "ordinal alpha", "rows with two or more", "raters a row"], ceilings),
         Table([*heads, *columns], raters),
         Table(["to adjudicate", "quality", "answers"], disputed),
     ]
@@ -288,9 +282,7 @@ def _render_raters(merged: MergedRatings) -> str:
 def _describe_ceiling(ceiling: Ceiling) -> str:
     if ceiling.reason is not None:
         return markup.text(f"Not known: {ceiling.reason}.")
-    alpha, one = ceiling.alpha["ordinal"], ceiling.one_against_others.get("pearson", math.nan)
-    others = "" if math.isnan(one) else f"; one rater against the mean of the others, r = {one:.2f}"
-    return f"Krippendorff's alpha is {alpha:.2f} over {ceiling.n:,} rows with two raters or more{others}."
+    return f"Krippendorff's alpha is {ceiling.alpha['ordinal']:.2f} over {ceiling.n:,} rows with two raters or more."
 
 
 # The state of a study, which the lead's page draws.

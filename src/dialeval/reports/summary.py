@@ -35,7 +35,7 @@ from dialeval.reports.marks import MOST_DOTS, Dots, Line, Swarm, draw_card, draw
 if TYPE_CHECKING:
     from dialeval.analysis.slices import Slices
 
-BY_SYSTEM = ("alignments", "transcripts", "failures", "curves", "trials")
+BY_SYSTEM = ("alignments", "transcripts", "failures", "trials")
 """Details of a run by system that sections are made of."""
 ALPHA = 0.05
 """The significance level of differences of human ratings."""
