@@ -1,4 +1,4 @@
-"""Small commands: `dialeval metrics`, `formats`, `schema`, `validate`, `data` and `demo`."""
+"""Small commands: `dialeval metrics`, `formats`, `validate`, `data` and `demo`."""
 
 from __future__ import annotations
 
@@ -143,21 +143,6 @@ def formats(name: str | None) -> None:
     for shape in shapes.values() if name is None else [shapes[name]]:
         example = json.dumps(shape.example, ensure_ascii=False, indent=None if name is None else 2)
         print_out(f"{shape.name}: {shape.title} ({shape.origin})\n  {shape.explained}\n  {example}")
-
-
-@options.command("dialeval schema", "dialeval schema run > run.schema.json")
-@click.argument("name", required=False)
-def schema(name: str | None) -> None:
-    """List what dialeval writes; with a NAME, print its JSON Schema."""
-    from dialeval.reports import schemas
-
-    if name is None:
-        width = max(map(len, schemas.WRITTEN))
-        files = max(len(written.file) for written in schemas.WRITTEN.values())
-        for listed, written in schemas.WRITTEN.items():
-            print_out(f"{listed:<{width}}  {written.file:<{files}}  {written.by}")
-        return
-    print_content(encode_json(schemas.make_schema(name)).decode())
 
 
 @options.command("dialeval validate outputs/*.txt rows.jsonl", "dialeval validate chats.jsonl -f json")

@@ -21,11 +21,12 @@ import numpy as np
 from dialeval.analysis.comparison import compare
 from dialeval.analysis.pairing import choose_main_keys, find_keys
 from dialeval.analysis.values import find_better
+from dialeval.analysis.verdict import Decision, decide
 from dialeval.core.errors import SettingError
 from dialeval.core.rowtable import NO_TURN
 from dialeval.reports import charts
 from dialeval.reports.charts import PIXELS_PER_INCH, WIDTH, Figure, FigureFormat, Mark, Point
-from dialeval.reports.comparisons import choose_class, standardize_interval
+from dialeval.reports.comparisons import standardize_interval
 from dialeval.reports.formatting import plain, shorten
 from dialeval.reports.tables import ARROWS
 
@@ -37,6 +38,8 @@ if TYPE_CHECKING:
 MOST_TURNS = 30
 """Turns of the chart of scores over turns; later ones are left out."""
 _NARROWEST = 240
+_KINDS: Mapping[Decision, str] = {"better": "up", "worse": "down", "different": "other"}
+"""Classes of differences."""
 
 
 def assign_colors(run: Run) -> dict[str, str]:
@@ -80,7 +83,7 @@ def draw_distribution(run: Run, key: str, width: int = WIDTH) -> Figure | None:
 def draw_differences(comparison: Comparison, system: str, width: int = WIDTH) -> Figure | None:
     """Draw the differences of a system to the baseline, metric by metric, in standard deviations."""
     marks = [
-        Mark(row.key, ends[1], (ends[0], ends[2]), choose_class(row))
+        Mark(row.key, ends[1], (ends[0], ends[2]), _KINDS.get(decide(row), "unsettled"))
         for row in comparison.of(system)
         if row.better is not None and (ends := standardize_interval(row)) is not None
     ]

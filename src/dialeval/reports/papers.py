@@ -208,7 +208,7 @@ def _lay_out_comparison(
 ) -> tuple[Grid, list[str], list[str], str]:
     """Return the table of a comparison: with one other system its differences, with several the values of all."""
     if percent:
-        comparison = comparisons.to_percent(comparison, comparisons.find_percent_keys(comparison))
+        comparison = comparisons.to_percent(comparison)
     names, level = [comparison.baseline, *comparison.systems], f"{100 * comparison.confidence:g}%"
     bold: set[tuple[int, int]] = set()
     rows = []

@@ -24,7 +24,7 @@ from dialeval.analysis.verdict import decide
 from dialeval.core.fold import Estimate, Level
 from dialeval.reports import formatting as fmt
 from dialeval.reports import markup
-from dialeval.reports.comparisons import choose_mark, find_percent_keys, run_to_percent
+from dialeval.reports.comparisons import choose_mark, run_to_percent
 from dialeval.reports.comparisons import to_percent as scale
 from dialeval.reports.documents import Document, Layout, Table, make_formats
 from dialeval.reports.marks import Line, draw_slice_rows
@@ -42,9 +42,8 @@ _MOST_NAMED = 5
 
 def to_percent(slices: Slices) -> Slices:
     """Return slices to be shown, with scores from 0 to 1 times 100."""
-    keys = find_percent_keys(slices.whole)
     shown = [
-        replace(part, run=run_to_percent(part.run), comparison=part.comparison and scale(part.comparison, keys))
+        replace(part, run=run_to_percent(part.run), comparison=part.comparison and scale(part.comparison))
         for part in slices.slices
     ]
     return replace(slices, whole=run_to_percent(slices.whole), slices=shown)
