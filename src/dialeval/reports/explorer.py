@@ -52,7 +52,7 @@ MOST_TURNS = 100
 
 
 def make_data(
-    run: Run, aligned: AlignedDialogues, key: str, keys: Sequence[str], slices: Sequence[Slices] = ()
+    run: Run, aligned: AlignedDialogues, key: str, keys: Sequence[str], slices: Slices | None = None
 ) -> JsonObject:
     """Return the dialogues of some systems for the page, the scores under `keys`, and the slices that they are in.
 
@@ -187,20 +187,15 @@ def _number_text(text: str, numbers: dict[str, int]) -> int:
     return numbers.setdefault(text, len(numbers))
 
 
-def _locate_slices(aligned: AlignedDialogues, shown: Ints, slices: Sequence[Slices]) -> list[JsonObject]:
+def _locate_slices(aligned: AlignedDialogues, shown: Ints, slices: Slices | None) -> list[JsonObject]:
     """Return every slice with the places of the dialogues among those shown that have a row in it."""
-    numbers = aligned.number_dialogues()
-    rows_shown = []
-    for part in (part for by_field in slices for part in by_field.slices):
-        inside = [
-            numbers[name][require_table(aligned.results[name]).clusters[rows]] for name, rows in part.places.items()
-        ]
-        dialogues = np.unique(np.concatenate(inside))
-        name = f"{plain(part.field)}: {plain(part.label)}"
-        rows_shown.append(
-            {"name": name, "whole": not part.cuts_dialogues, "dialogues": np.flatnonzero(np.isin(shown, dialogues))}
-        )
-    return rows_shown
+    numbers, located = aligned.number_dialogues(), []
+    for part in () if slices is None else slices.slices:
+        clusters = {name: require_table(aligned.results[name]).clusters[rows] for name, rows in part.places.items()}
+        inside = np.concatenate([numbers[name][rows] for name, rows in clusters.items()])
+        places, name = np.flatnonzero(np.isin(shown, inside)), f"{plain(part.field)}: {plain(part.label)}"
+        located.append({"name": name, "whole": not part.cuts_dialogues, "dialogues": places})
+    return located
 
 
 # Trials of tasks: where each begins, how it ended, and its calls against those that were expected.

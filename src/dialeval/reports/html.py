@@ -257,10 +257,10 @@ def _write_dialogues(block: Block) -> str:
     return markup.section("dialogues", title, f"{above}<div data-dialogues></div>", "<span data-about></span>")
 
 
-def _slice(run: Run, by: str | Sequence[str] | None, compared: bool) -> list[Slices]:
+def _slice(run: Run, by: str | Sequence[str] | None, compared: bool) -> Slices | None:
     """Slice the rows by some fields, or by those that the run kept."""
     fields = _choose_fields(run) if by is None else by
-    return [compare_slices(run, fields, compared=compared, most_tests=MOST_TESTS)] if fields else []
+    return compare_slices(run, fields, compared=compared, most_tests=MOST_TESTS) if fields else None
 
 
 def _choose_fields(block: Run) -> list[str]:

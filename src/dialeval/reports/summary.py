@@ -62,7 +62,7 @@ class Block:
     comparison: Comparison | None
     aligned: AlignedDialogues | None
     """The dialogues of the systems; None where a run does not know its rows."""
-    slices: Sequence[Slices] = ()
+    slices: Slices | None = None
     reason: str = ""
     """Why the systems could not be compared."""
     people: Any = field(default=None, repr=False)
@@ -121,7 +121,7 @@ class Block:
         return "dialogues" if self.comparison is None else self.comparison.design.unit
 
 
-def make_block(run: Run, compared: bool | Comparison, slices: Sequence[Slices] = (), people: object = None) -> Block:
+def make_block(run: Run, compared: bool | Comparison, slices: Slices | None = None, people: object = None) -> Block:
     """Return what the page shows of a run, whose systems are compared with the first."""
     comparison, reason = compared if isinstance(compared, Comparison) else None, ""
     if compared and comparison is None and len(run) - len(run.baselines) > 1:
