@@ -65,7 +65,7 @@ def test_a_run_is_its_verdict_and_its_table(run: dialeval.Run) -> None:
     for cell in cells:
         for figure in re.findall(r"[\d.]+", cell):
             assert figure in printed
-    assert "<th>bleu-4 ↑</th><td>" in shown
+    assert '<th scope="row">bleu-4 ↑</th><td>' in shown
     assert shown.count("▼") > 1
 
 

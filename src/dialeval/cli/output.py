@@ -176,7 +176,7 @@ def print_run(
     if percent:
         from dialeval.reports.comparisons import run_to_percent
 
-        run, verdict = run_to_percent(run), None if verdict is None else verdict.to_percent(run)
+        run, verdict = run_to_percent(run), None if verdict is None else verdict.to_percent()
     table: RenderableType = ""
     if format_ == "table":
         table = tables.lay_out(run, verdict)

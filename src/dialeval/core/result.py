@@ -221,7 +221,7 @@ class Run(Mapping[str, Result], Tabular, Displayable):
         Args:
             kind: `means`, `distribution`, `turns`, `forest` or `pass-k`.
             metric: The metric; None: the first of the panel.
-            **options: `system` of `forest`, and `width` in inches.
+            **options: `width` in inches.
 
         Returns:
             A figure that a notebook shows; `save(path)` writes it.

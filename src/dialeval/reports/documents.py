@@ -478,11 +478,10 @@ def split_to_panels(grid: Grid, limit: float) -> Iterator[Grid]:
 
 def _shorten(name: str, room: float) -> str:
     """Return a name that fits, shortened in its middle."""
-    half = len(name)
-    shown = name
-    while measure(shown) > room and half > 1:
-        half -= 1
-        shown = f"{name[: (half + 1) // 2]}…{name[len(name) - half // 2 :]}"
+    shown, width = name, len(name)
+    while measure(shown) > room and width > 1:
+        width -= 1
+        shown = shorten(name, width)
     return shown
 
 
