@@ -257,7 +257,6 @@ def test_all_problems_are_printed_up_to_a_limit(number: int, lines: int, last: s
         "agreement {} --human overall --save {}",
         "compat mwzeval --bleu -i {} -o {}",
         "adem train --ratings judge.json -o .",
-        "adem score run.json -o .",
         "compat dialog-eval -r metrics.txt",
         "compat dialog-eval -r . -ttt metrics.txt",
     ],

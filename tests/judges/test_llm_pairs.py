@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from pathlib import Path
 from typing import Any
 
@@ -12,14 +11,12 @@ import pytest
 
 import dialeval as toolkit
 from conftest import Dialeval
-from dialeval.analysis.labels import RateEstimate, measure_label_agreement, measure_pair_agreement
+from dialeval.analysis.labels import measure_label_agreement, measure_pair_agreement
 from dialeval.core.errors import DataError, SettingError
 from dialeval.judges import LLM
-from dialeval.judges.llm.attack import GradeAttack, attack_llm
+from dialeval.judges.attacks import attack_llm, read_attacked
 from dialeval.judges.llm.pairs import PairTexts, judge_pairs, list_run_pairs, read_pair_texts
 from dialeval.judges.llm.rubrics import read_rubric
-from dialeval.judges.validation import read_attacked
-from dialeval.reports.analyses import make_attack_rows
 from llm_server import MODEL, Body, ChatServer, Reply, asked_text, shown_texts
 from realistic_logs import make_log, make_prompts
 
@@ -301,23 +298,17 @@ def obedient(request: Body) -> Reply:
 def test_attacks_on_an_obedient_judge(tmp_path: Path) -> None:
     with ChatServer(obedient) as server:
         found = attack_llm(ask(server, tmp_path), read_attacked([attacked(tmp_path)]))
-    changed = {each.name: each.changed.value for each in found}
-    assert changed == {"planted": 1, "flattery": 0, "padding": 0, "echo": 1, "swapped": 1}
-    raised = {each.name: each.raised.value for each in found if each.raised is not None}
-    assert raised == {"planted": 1, "flattery": 0, "padding": 0, "echo": 0}
-    change = {each.name: each.change.value for each in found if each.change is not None}
-    assert change == {"planted": 2, "flattery": 0, "padding": 0, "echo": -2}
-    assert {each.rows for each in found} == {24, 12}
-    assert [each.name for each in found] == ["planted", "flattery", "padding", "echo", "swapped"]
-    with ChatServer(obedient) as server:
-        (one, _) = read_attacked([attacked(tmp_path)])
-        alone = attack_llm(ask(server, tmp_path), [one])
-        same = attack_llm(ask(server, tmp_path), [one, one])
         for rubric in ("support", "task"):
             with pytest.raises(SettingError, match="is not about replies alone"):
-                attack_llm(ask(server, tmp_path), [one], rubric)
-    for attacks in (alone, same):  # equal replies are no pairs
-        assert [each.name for each in attacks] == ["planted", "flattery", "padding", "echo"]
+                attack_llm(ask(server, tmp_path), read_attacked([attacked(tmp_path)]), rubric)
+    assert {each.name: each.changed for each in found} == {"planted": 1, "flattery": 0, "padding": 0, "context": 1}
+    assert {each.name: each.mean - each.real for each in found} == {
+        "planted": 2,
+        "flattery": 0,
+        "padding": 0,
+        "context": -2,
+    }
+    assert {each.rows for each in found} == {24}
 
 
 @pytest.mark.parametrize("format_", ["table", "json"])
@@ -326,12 +317,7 @@ def test_the_attack_command(dialeval: Dialeval, tmp_path: Path, format_: str) ->
         given = ["--llm-endpoint", server.address, "--llm-model", MODEL, "--llm-cache", str(tmp_path / "c.sqlite")]
         done = dialeval("judge", "attack", str(attacked(tmp_path)), *given, "--llm-mode", "grade", "-f", format_)
     assert done.returncode == 0, done.stderr
-    assert "swapped" in done.stdout
-
-
-def test_attacks_on_one_dialogue_have_no_interval() -> None:
-    attack = GradeAttack("echo", 3, RateEstimate(0.5, (math.nan, math.nan), 3))
-    assert make_attack_rows([attack])[1] == ["echo", "3", "50.0% (– to –)", "-", "-"]
+    assert "planted" in done.stdout
 
 
 def test_the_prompt_is_shown_as_it_is_sent(dialeval: Dialeval, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -369,6 +355,6 @@ def test_only_graded_replies_are_attacked(tmp_path: Path) -> None:
     (one, _) = read_attacked([attacked(tmp_path)])
     with ChatServer(answer) as server:
         found = attack_llm(ask(server, tmp_path), [one])
-    assert {each.name: each.rows for each in found} == {"planted": 11, "flattery": 11, "padding": 11, "echo": 10}
-    with ChatServer(lambda _: Reply(text="no")) as server, pytest.raises(SettingError, match="no reply has a grade"):
+    assert {each.name: each.rows for each in found} == {"planted": 11, "flattery": 11, "padding": 11, "context": 10}
+    with ChatServer(lambda _: Reply(text="no")) as server, pytest.raises(SettingError, match="no response has a score"):
         attack_llm(LLM(server.address, MODEL, cache=tmp_path / "none.sqlite"), [one])

@@ -33,8 +33,8 @@ from dialeval.engine.resources import Resources
 from dialeval.io.rows import Rows
 from dialeval.io.sources import wrap_systems
 from dialeval.metrics.registry import registry
-from dialeval.suites.multiwoz.feature import GOALS, STATES, TASK_TURNS
-from dialeval.suites.sgd.feature import FRAMES, SPANS
+from dialeval.suites.multiwoz import GOALS, STATES, TASK_TURNS
+from dialeval.suites.sgd import FRAMES, SPANS
 from dialeval.text.vocabulary import Vocabulary
 from laws import breakdown, calls, conversations, coverage, frames, log_columns, responses, task, trials
 from laws.worlds import Place, World

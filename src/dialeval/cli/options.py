@@ -363,10 +363,7 @@ by = option(
     callback=parse_fields,
 )
 compared = option("--compare/--no-compare compared", "Test the differences to the first system.", default=True)
-judge = combine_options(
-    option("--judge-dir", "Folder of a judge.  [default: the shipped one]", click.Path(file_okay=False)),
-    option("--encoder", "The judge's encoder: a folder, or minilm."),
-)
+judge = option("--judge-dir", "Folder of a judge.  [default: the shipped one]", click.Path(file_okay=False))
 base_encoder = option("--encoder", "Folder, or minilm.", default="minilm")
 contexts = option("-c --contexts", "Dialogue context of each response.", click.Path())
 row_fields = field_names("rows")

@@ -50,8 +50,6 @@ _MERGED_NOTES = (
     "of the two answers. higher: mean difference from the other raters."
 )
 
-MINUTES = 0.5
-"""The time that a rating is assumed to take."""
 HASTY = 1.0
 """Median seconds for a row below which a rater is flagged."""
 FEWEST_ANSWERS = 5
@@ -137,17 +135,14 @@ def describe_plan(plan: RatingPlan) -> Document:
     def show(number: int | None) -> str:
         return "more dialogues" if number is None else f"{number:,}"
 
-    rows = [[shorten(need.what), show(need.with_judge), show(need.alone), f"{need.of:,}"] for need in plan.needed]
+    rows = [[shorten(need.system), show(need.with_judge), show(need.alone), f"{need.of:,}"] for need in plan.needed]
     notes = [f"This holds if {'; '.join(plan.assumptions)}."]
     notes += plan.judges
     if any(need.with_judge is None for need in plan.needed):
         notes.append("more dialogues: ratings of all rows would not give that width.")
-    if len(systems := [need for need in plan.needed if not need.difference]) > 1:
+    if len(plan.needed) > 1:
         what = f"a difference of {plan.detectable:.2g} between two of these systems"
         notes.append(f"With such intervals, {what} is detected with {100 * POWER:g}% power.")
-    if (total := sum(need.with_judge or 0 for need in systems)) > 0:
-        time = f"{total * MINUTES / 60:.1f} hours at {MINUTES:g} minutes each"
-        notes.append(f"{total:,} ratings take one rater {time}; two raters of each row, twice that.")
     title = f"Ratings for a {100 * plan.confidence:g}% interval of width {plan.width:g}:"
     return Document([title], [Table(["system", "with the judge", "ratings alone", "of"], rows)], notes)
 
@@ -169,9 +164,9 @@ def _explain_ranking(ranking: Ranking) -> list[str]:
     """Return what the numbers are, a line each."""
     tests = len(ranking.systems) * (len(ranking.systems) - 1) // 2
     corrected = f", corrected by Holm for {tests} pairs of systems" if tests > 1 else ""
-    level, clusters = f"{100 * ranking.intervals.confidence:g}%", f"{ranking.dialogues:,} {ranking.unit}"
+    level, clusters = f"{100 * ranking.confidence:g}%", f"{ranking.dialogues:,} {ranking.unit}"
     lines = [
-        f"{ranking.pairs:,} pairs by {plain(ranking.source)}; {level} intervals over {clusters} (jackknife, Student).",
+        f"{ranking.pairs:,} pairs; {level} intervals over {clusters} (jackknife, Student).",
         "strength: Bradley-Terry log odds (ties by Davidson's model).",
         "score: expected fraction of wins against the others, a tie counting half.",
         f"group: systems with a letter in common do not differ significantly (significance level 0.05{corrected}).",

@@ -14,7 +14,7 @@ several responses it is unclear whose it is, and that is a problem. In a cell of
 calls of a chat are data of its last row (`calls`).
 
 A row or chat with `trial` and `reward` is one trial of the task that its `dialog_id` names. Its first row holds it, as
-a JSON text with task, trial, reward and, where known, the parts of the reward, the reason for which it ended, and its
+an object with task, trial, reward and, where known, the parts of the reward, the reason for which it ended, and its
 cost. Programs write trial after trial, so that the rows of a task are not consecutive: they are sorted by task here, in
 the order of appearance, unless rows are read in chunks. A trial without a reward was not judged: its rows remain those
 of its task. A trial in which the agent says nothing, such as one that crashed, is an empty response: otherwise its task
@@ -31,7 +31,6 @@ from statistics import median
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
-import orjson
 
 from dialeval.core import inputs
 from dialeval.core.account import MISSING, MOST_LISTED, SKIPPED, Account
@@ -39,9 +38,8 @@ from dialeval.core.arrays import offsets_of
 from dialeval.core.columns import ColumnData, FieldColumn, RaggedColumn, SharedColumn, TextColumn
 from dialeval.core.errors import DataError, Problem, add_warning
 from dialeval.core.inputs import Input
-from dialeval.core.validation import InvalidError
+from dialeval.core.validation import InvalidError, JsonObject
 from dialeval.io import parquet
-from dialeval.io.calls import NONE, dump
 from dialeval.io.chats import JOINED, Chat, ReplyRow, find_first_prompt, group_messages, is_message, join_output
 from dialeval.io.fields import LARGEST_TURN, FieldReader, describe_missing, looks_like_prompt, parse_cell
 from dialeval.io.logs import find_assembler, peek_rows
@@ -61,8 +59,8 @@ from dialeval.io.row_shapes import (
 from dialeval.io.rows import (
     ASKED,
     NO_TURN,
-    OF_SOME_ROWS,
     PROMPT,
+    READ_COLUMNS,
     FieldNames,
     Records,
     RowObject,
@@ -278,7 +276,7 @@ class _RowCollector:
         self._roles: dict[int, Sequence[str]] = {}
         self._continued: list[int] = []
         self._labels: list[Sequence[Sequence[str]]] = []
-        self._texts: dict[Input, dict[int, str]] = {need: {} for need in OF_SOME_ROWS}
+        self._failures: dict[int, str] = {}
         self._values: dict[Input, dict[int, object]] = {}
         self._uncounted: dict[Input, set[int]] = {}
         """Rows in which a value of the whole conversation does not count."""
@@ -324,13 +322,12 @@ class _RowCollector:
         for column, value in row.shared.items():
             self._values.setdefault(column, {})[number] = value
             self._uncounted.setdefault(column, set()).add(number)
-        latency = {} if row.latency is None else {inputs.LATENCY: row.latency}
-        for column, value in {**latency, **row.values}.items():
-            self._values.setdefault(column, {})[number] = value
-        texts = (row.calls, row.expected, row.trial, row.turn_labels, row.failure)
-        for need, text in zip(OF_SOME_ROWS, texts, strict=True):
-            if text is not None:
-                self._texts[need][number] = text
+        values = (row.calls, row.expected, row.trial and [row.trial], row.turn_labels, row.latency)
+        for column, value in chain(zip(READ_COLUMNS, values, strict=True), row.values.items()):
+            if value is not None:
+                self._values.setdefault(column, {})[number] = value
+        if row.failure is not None:
+            self._failures[number] = row.failure
 
     def extend(self, rows: PlainRows) -> None:
         """Add plain rows."""
@@ -350,13 +347,7 @@ class _RowCollector:
             columns[inputs.ROLES] = self._share_texts(Texts(list(chain.from_iterable(roles)), contexts.counts))
         turns = np.array(numbers, np.int64)
         if not self.trials.judged and not part:  # numbers of trials, and no reward
-            self._texts[inputs.TRIALS] = {}
-        failures = self._texts.pop(inputs.OUTCOME)
-        for need, texts in self._texts.items():
-            if texts:
-                counts = np.zeros(len(responses), np.int64)
-                counts[list(texts)] = 1
-                columns[need] = RaggedColumn(TextColumn.from_strings(list(texts.values())), offsets_of(counts))
+            self._values.pop(inputs.TRIALS, None)
         for column, by_row in self._values.items():
             numbers_only = column.kind in ("number", "boolean")
             uncounted = self._uncounted.get(column, set())
@@ -373,7 +364,7 @@ class _RowCollector:
         asked[list(self._asked)] = list(self._asked.values())
         numbered = turns if (turns != NO_TURN).any() else None
         rows = Rows(system, columns, names, numbered, where, fields=fields, asked=asked)
-        rows = mark_outcomes(rows, failures, self.names.keep_reasoning)
+        rows = mark_outcomes(rows, self._failures, self.names.keep_reasoning)
         self.counts += _count_reasoning(responses, rows, systems)
         rows = replace(rows, account=Account())
         if self.names.system == "system" and not part:  # as many names as conversations are no names of systems
@@ -604,7 +595,7 @@ def _read_row(
         dialogue = named or f"line {reader.line}"
         chat = Chat(reader, row, system, dialogue, labels)
         trial, (calls, expected) = trials.read(reader, row, system, dialogue), reader.read_calls(row, chat.log)
-        responses = chat.close(trial is not None, calls not in (None, NONE))
+        responses = chat.close(trial is not None, bool(calls))
         if len(responses) == 1:
             mine, seconds = reader.read_turn_labels(row), reader.read_latency(row)
             first = responses[0]
@@ -622,7 +613,7 @@ def _read_row(
         trial, (calls, expected) = trials.read(reader, row, system, dialogue), reader.read_calls(row)
         gathered.counts["scores", system] += count_scores(row) or _count_rewards(trial)
         (response, failure), references = reader.read_response(row), reader.read_references(row)
-        if failure == MISSING and calls not in (None, NONE):  # it only calls tools
+        if failure == MISSING and calls:  # it only calls tools
             failure = None
         (context, roles), turn = reader.read_context(row), reader.read_turn(row)
         own = (False, system, dialogue, turn, labels, calls, expected, trial)
@@ -637,10 +628,9 @@ def _read_reward(value: object) -> float | None:
     return read_grade(value.get("value") if isinstance(value, dict) else value)
 
 
-def _count_rewards(trial: str | None) -> int:
+def _count_rewards(trial: JsonObject | None) -> int:
     """Return the number of scores of a trial, where its row lists none: its reward, or the parts of it."""
-    given: Any = {"parts": (), "reward": None} if trial is None else orjson.loads(trial)
-    return max(len(given["parts"]), int(given["reward"] is not None))
+    return 0 if trial is None else max(len(trial["parts"]), int(trial["reward"] is not None))
 
 
 class _Trials:
@@ -653,8 +643,8 @@ class _Trials:
         """Whether rewards are points of a scale, and not passes and failures."""
         self._met: set[tuple[_Task, str]] = set()
 
-    def read(self, reader: FieldReader, row: RowObject, system: str | None, task: str | None) -> str | None:
-        """Return the text of a row that is a trial; a problem where its reward is no number, or it occurs twice."""
+    def read(self, reader: FieldReader, row: RowObject, system: str | None, task: str | None) -> JsonObject | None:
+        """Return the trial that a row is; a problem where its reward is no number, or it occurs twice."""
         names = reader.names
         if row.get(names.trial) is None:
             return None
@@ -689,9 +679,9 @@ class _Trials:
         elif len(parts) == 1:  # a single score is the reward itself
             parts = {}
         end, cost = row.get(names.termination), read_number(row.get(names.cost))
-        known = {key: value for key, value in parts.items() if value is not None}
-        found = {"task": task, "trial": trial, "reward": reward, "parts": known, "cost": cost}
-        return dump(found | {"end": end if isinstance(end, str) else None})
+        known = {key: value for key, value in sorted(parts.items()) if value is not None}
+        end = end if isinstance(end, str) else None
+        return {"cost": cost, "end": end, "parts": known, "reward": reward, "task": task, "trial": trial}
 
 
 def gather_texts(records: Records, names: FieldNames, need: Input) -> RaggedColumn:

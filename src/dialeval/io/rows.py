@@ -18,7 +18,15 @@ import numpy as np
 from dialeval.core import inputs
 from dialeval.core.account import Account
 from dialeval.core.arrays import Ints, Mask, offsets_of, ranges, row_numbers
-from dialeval.core.columns import ColumnData, RaggedColumn, SharedColumn, TextColumn, join_columns, make_empty
+from dialeval.core.columns import (
+    ColumnData,
+    FieldColumn,
+    RaggedColumn,
+    SharedColumn,
+    TextColumn,
+    join_columns,
+    make_empty,
+)
 from dialeval.core.errors import DataError, Problem, ProblemList, SettingError
 from dialeval.core.inputs import Column, Input
 from dialeval.core.rowtable import NO_TURN, RowTable
@@ -40,8 +48,8 @@ SHOWN = (
 _COMPARED_ROWS = 1 << 16
 """Rows whose names are compared at a time, so that many millions need little memory."""
 
-OF_SOME_ROWS = (inputs.CALLS, inputs.EXPECTED_CALLS, inputs.TRIALS, inputs.TURN_LABELS, inputs.OUTCOME)
-"""Columns of files with a text in some rows only."""
+READ_COLUMNS = (inputs.CALLS, inputs.EXPECTED_CALLS, inputs.TRIALS, inputs.TURN_LABELS, inputs.LATENCY)
+"""Columns of files with a value in some rows only."""
 
 _PLACE_NAME = re.compile(r"(row|line) \d+")
 """The name of a dialogue without an id: its place in the input."""
@@ -189,7 +197,8 @@ class Rows:
         columns = {str(need): self.columns[need] for need in SHOWN if need in self.columns}
         kinds = (TextColumn, RaggedColumn, SharedColumn)
         texts = {name: column for name, column in columns.items() if isinstance(column, kinds)}
-        return RowTable(offsets, names, self.turns, {**texts, **self.shown}, self.fields)
+        objects = {name: column for name, column in columns.items() if isinstance(column, FieldColumn)}
+        return RowTable(offsets, names, self.turns, {**texts, **self.shown}, self.fields, objects=objects)
 
 
 def _mark_changes(names: TextColumn) -> Mask:

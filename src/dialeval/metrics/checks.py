@@ -53,7 +53,7 @@ from dialeval.core.fingerprint import short_digest
 from dialeval.core.fold import Better, Estimate, Metric, Partial, RowMetric
 from dialeval.core.inputs import Column, Input
 from dialeval.core.validation import JsonObject, convert, parse_toml, read_bytes
-from dialeval.metrics.calls import Calls, Rule, parse_calls
+from dialeval.metrics.calls import Calls, Rule
 
 Case = Literal["exact", "ignore"]
 TextRule = Literal[
@@ -334,7 +334,7 @@ class CallAssertions(TextChecks):
     needs = frozenset({inputs.CALLS, inputs.CALL_CHECKS})
 
     def hold(self, batch: Batch) -> tuple[Sequence[object], Floats]:
-        rules, rows = batch.resource(inputs.CALL_CHECKS).rules, parse_calls(batch, inputs.CALLS)
+        rules, rows = batch.resource(inputs.CALL_CHECKS).rules, batch.fields(inputs.CALLS)
         held = np.full((len(rows), len(rules)), nan)
         for row, calls in enumerate(rows):
             if calls is not None:

@@ -100,8 +100,6 @@ MOST_KEPT = 1 << 26
 class Encoder:
     """An encoder in NumPy: the vectors of texts out of the files of a folder. Pickled as the place of its files."""
 
-    backend = ""
-
     def __init__(self, files: EncoderFiles, tokens: int | None = None) -> None:
         tokens = min(TOKENS, files.most_tokens) if tokens is None else tokens
         if not 3 <= tokens <= files.most_tokens:
@@ -116,7 +114,7 @@ class Encoder:
     @property
     def digest(self) -> str:
         """What the vectors depend on."""
-        made_of = f"{self.files.digest} {self.tokens}{self.backend}"
+        made_of = f"{self.files.digest} {self.tokens}"
         return hashlib.sha256(made_of.encode()).hexdigest()[: len(self.files.digest)]
 
     @cached_property

@@ -48,7 +48,6 @@ from math import comb, inf, nan
 from typing import Any, ClassVar
 
 import numpy as np
-import orjson
 
 from dialeval.core import inputs
 from dialeval.core.arrays import Floats, Ints
@@ -67,10 +66,9 @@ Trial = Mapping[str, Any]
 """Task, trial, reward and, where known, parts of the reward, end and cost."""
 
 
-def parse_trials(batch: Batch) -> list[list[Trial]]:
-    """Return the trials that begin in each row of a batch, parsed once."""
-    column = batch.lists(inputs.TRIALS)
-    return batch.derive("trials", lambda: [[orjson.loads(text) for text in texts] for texts in column])
+def list_trials(batch: Batch) -> list[list[Trial]]:
+    """Return the trials that begin in each row of a batch."""
+    return [trials or [] for trials in batch.fields(inputs.TRIALS).values]
 
 
 def count_trials(trials: Sequence[Trial]) -> tuple[int, int]:
@@ -121,7 +119,7 @@ class TrialMetric(Metric[TaskCounts]):
         return TaskCounts()
 
     def partial(self, batch: Batch) -> Partial[TaskCounts]:
-        rows, ends = parse_trials(batch), batch.dialogues.tolist()
+        rows, ends = list_trials(batch), batch.dialogues.tolist()
         items = []
         counts: dict[str, tuple[int, int]] = {}
         others = unjudged = 0
@@ -235,9 +233,7 @@ class TrialMean(RowMetric):
     number: ClassVar[str]
 
     def score(self, batch: Batch) -> Floats:
-        by_row = [
-            [trial[self.number] for trial in row if trial[self.number] is not None] for row in parse_trials(batch)
-        ]
+        by_row = [[trial[self.number] for trial in row if trial[self.number] is not None] for row in list_trials(batch)]
         return np.array([sum(numbers) / len(numbers) if numbers else nan for numbers in by_row], np.float64)
 
 
@@ -266,7 +262,7 @@ class TrialTable(Fact[tuple[Trial, ...], list[Trial]]):
         return ()
 
     def gather(self, batch: Batch) -> tuple[Trial, ...]:
-        return self.merge((), tuple(trial for row in parse_trials(batch) for trial in row))
+        return self.merge((), tuple(trial for row in list_trials(batch) for trial in row))
 
     def merge(self, left: tuple[Trial, ...], right: tuple[Trial, ...]) -> tuple[Trial, ...]:
         both = sorted((*left, *right), key=lambda trial: (_parse_name(trial["task"]), _parse_name(trial["trial"])))

@@ -11,7 +11,7 @@ of turns and is left out of tables.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from dialeval.analysis.labels import FEWEST_DIALOGUES, SAME_FAMILY
@@ -283,20 +283,6 @@ def describe_preferences(preferences: Any) -> Document:
         notes.append(f"{what} {plan_pairs(decided):,} pairs (80% power).")
     table = Table(["judge", plain(preferences.judge)], rows)
     return Document([plain(line) for line in preferences.warnings], [table], notes)
-
-
-def make_attack_rows(attacks: Sequence[Any]) -> list[list[str]]:
-    """Return a head and a row per attack on a language model."""
-    rows = (
-        [
-            attack.name,
-            f"{attack.rows:,}",
-            *map(_show_percent, (attack.changed, attack.raised)),
-            show_rate(attack.change),
-        ]
-        for attack in attacks
-    )
-    return [["attack", "rows", "grade changed", "raised", "mean change"], *rows]
 
 
 def show_rate(rate: RateEstimate | None) -> str:

@@ -218,10 +218,8 @@ def _locate_slices(aligned: AlignedDialogues, shown: Ints, slices: Sequence[Slic
 
 def _list_trials(table: RowTable, rows: Ints) -> dict[int, list[Mapping[str, Any]]]:
     """Return the trials that begin in some rows, by the place of the row."""
-    if inputs.TRIALS not in table.texts:
-        return {}
-    texts = ((at, table.texts_at(inputs.TRIALS, row)) for at, row in enumerate(rows.tolist()))
-    return {at: [orjson.loads(text) for text in written] for at, written in texts if written}
+    trials = ((at, table.objects_at(inputs.TRIALS, row)) for at, row in enumerate(rows.tolist()))
+    return {at: listed for at, listed in trials if listed}
 
 
 def list_mistakes(result: Result) -> dict[tuple[str, str], str]:
@@ -247,10 +245,9 @@ def _list_calls(result: Result, rows: Ints) -> dict[int, list[list[str]]]:
     for metric in map(find_metric, result.values()):
         rule = metric if isinstance(metric, Rule) else rule
     for at, row in enumerate(rows.tolist()):
-        made, expected = (table.texts_at(name, row) for name in (inputs.CALLS, inputs.EXPECTED_CALLS))
-        if made or expected:
-            sides = [orjson.loads(text[0]) if text else None for text in (made, expected)]
-            columns_by_name[at] = _diff_calls(sides[0] or [], sides[1], rule)
+        made, expected = (table.objects_at(name, row) for name in (inputs.CALLS, inputs.EXPECTED_CALLS))
+        if made is not None or expected is not None:
+            columns_by_name[at] = _diff_calls(made or [], expected, rule)
     return columns_by_name
 
 

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 DATA_SETS = "data_sets"
 """Where a run of several runs holds the name of the data of each system, if not all have the same."""
-BY_SYSTEM = ("standing", "alignments", "transcripts", "failures", "curves", "trials")
+BY_SYSTEM = ("standing", "alignments", "transcripts", "failures", "trials")
 """Details of a run by system that sections are made of."""
 ALPHA = 0.05
 """The significance level of differences of human ratings."""

@@ -88,7 +88,6 @@ def breakdown(
     """
     from dialeval.suites.breakdown import report
     from dialeval.suites.breakdown.evaluation import evaluate_breakdown
-    from dialeval.suites.breakdown.report import with_curves
 
     single = (isinstance(labels, str) or len(labels) == 1) and len(threshold) == 1
     format_ = format_ or ("original" if single and not macro else "table")
@@ -103,7 +102,7 @@ def breakdown(
     inputs["intervals"] = intervals.kind
     run = evaluate_breakdown(labels=labels, threshold=threshold, baselines=baselines, **inputs)
     run = intervals.add_to(run, inputs["confidence"])
-    verdict = out.compare_and_save(run, format_, output, force, None if output is None else with_curves(run))
+    verdict = out.compare_and_save(run, format_, output, force, None if output is None else run.with_report_details())
     if turns_file is not None:
         out.write_output(turns_file, report.format_turns(run).encode(), "turns in")
     if macro:

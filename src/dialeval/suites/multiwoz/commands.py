@@ -99,7 +99,9 @@ def multiwoz(
     out.check_places(output, predictions, files=(dialogues,))
     evaluator = _make_evaluator(predictions, settings)
     if failures:
-        _print_failures(evaluator, predictions, format_)
+        from dialeval.suites.multiwoz.report import FAILURES, FailedDialogues
+
+        out.print_as(format_, FAILURES, FailedDialogues(evaluator.failures(predictions)))
         return 0
     read = evaluator.read(predictions)
     with open_meter() as meter:
@@ -121,15 +123,6 @@ def _make_evaluator(predictions: Predictions, settings: Mapping[str, Any]) -> Ev
     from dialeval.multiwoz import Evaluator
 
     return Evaluator(**settings)
-
-
-def _print_failures(evaluator: Evaluator, predictions: Predictions, format_: str) -> None:
-    from dialeval.suites.multiwoz.report import write_failures_csv, write_failures_json, write_failures_table
-
-    formats = {"table": write_failures_table, "json": write_failures_json, "csv": write_failures_csv}
-    if format_ not in formats:
-        raise click.UsageError("--failures is printed as table, json or csv")
-    out.print_content(formats[format_](evaluator.failures(predictions)))
 
 
 @multiwoz.command("dialeval multiwoz explain pmul0320 -i damd.json")
@@ -171,9 +164,12 @@ def delexicalize_command(predictions: Predictions, output: Path | None, format_:
 
     evaluator = _make_evaluator(predictions, data)
     out.check_places(None, predictions, files=(output,))
-    systems = [delexicalize(system, evaluator.task) for system in evaluator.read(predictions)]
+    systems, reports = zip(
+        *(delexicalize(system, evaluator.task) for system in evaluator.read(predictions)), strict=True
+    )
     if output is not None:
         if len(systems) != 1:
             raise click.UsageError("--save writes the predictions of one system; name one with -i")
-        out.write_output(output, out.encode_json(systems[0][0].to_document()))
-    out.print_as(format_, PRINTER, MatchReport([report for _, report in systems]))
+        out.write_output(output, out.encode_json(systems[0].to_document()))
+    left = {system: words for report in reports for system, words in report.left.items()}
+    out.print_as(format_, PRINTER, MatchReport([word for report in reports for word in report.words], left))

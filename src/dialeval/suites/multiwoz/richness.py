@@ -40,7 +40,7 @@ from dialeval.core.contributions import Resamples
 from dialeval.core.errors import NeedError
 from dialeval.core.exact import Moments
 from dialeval.core.fold import Better, Bounds, Estimate, Metric, Partial
-from dialeval.suites.multiwoz.feature import ONTOLOGY, TASK_TURNS
+from dialeval.suites.multiwoz import ONTOLOGY, TASK_TURNS
 from dialeval.suites.multiwoz.turns import normalize_responses
 from dialeval.text.ngrams import NgramColumn, NgramCounts, count_ngrams
 from dialeval.text.vocabulary import Vocabulary
