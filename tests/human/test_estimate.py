@@ -18,7 +18,7 @@ import dialeval
 from dialeval.core.errors import DataError, SettingError
 from dialeval.core.result import Run
 from dialeval.core.signature import Signature
-from dialeval.human.estimate import HumanEstimates, join_ratings, plan_ratings
+from dialeval.human.estimate import HumanEstimates, plan_ratings
 from dialeval.human.sample_files import Sample
 from dialeval.io.ratings import digest_ratings, read_ratings
 from human.rated_runs import ratings_of, run_of
@@ -122,7 +122,7 @@ def test_files_and_folders(tmp_path: Path) -> None:
     assert found.to_dict() == dialeval.estimate_ratings(RUN, file, judge=["judge"]).to_dict()
     for mixed in ([file, lines[0]], lines):
         with pytest.raises(SettingError, match=r"^ratings of rows that were not sampled at random do not generalize"):
-            join_ratings(RUN, mixed)
+            dialeval.estimate_ratings(RUN, mixed)
     # `agreement` reads the same file.
     agreement = dialeval.measure_agreement(RUN, file, sample=tmp_path / "to-rate", metrics=["judge"], resamples=20)
     assert agreement.rated == 60

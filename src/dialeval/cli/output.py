@@ -47,7 +47,7 @@ _MOST_SKIPPED = 3
 SAVED: list[Path] = []
 """Where runs were saved: the command line prints it last."""
 STYLE = "dialeval.style"
-"""Where the context of a command holds how a table for a paper looks: arguments of `reports.latex.make_style`."""
+"""Where the context of a command holds how a table for a paper looks: arguments of `reports.documents.make_style`."""
 VERBOSE = "dialeval.verbose"
 """Where the context of a command holds whether `-v` was given."""
 UNSAVED: list[DialevalError] = []

@@ -13,12 +13,12 @@ from dialeval.cli import options
 from dialeval.cli import output as out
 
 if TYPE_CHECKING:
-    from dialeval.reports.canvas import FigureFormat
+    from dialeval.reports.charts import FigureFormat
 
 EXPORTS = ("every-eval-ever", "inspect", "langfuse-scores", "mlflow", "wandb", "csv", "label-studio")
 """As in `reports.exports`, which is not imported to print help."""
 FIGURE_FORMATS = ("svg", "png", "pdf")
-"""As in `reports.canvas`, which is not imported to print help."""
+"""As in `reports.charts`, which is not imported to print help."""
 
 
 @options.command(
@@ -69,10 +69,8 @@ def report(
     from dialeval.analysis.comparison import MOST_TESTS, load_choices, load_comparison
     from dialeval.analysis.pairing import load_runs
     from dialeval.core.result import files_of
-    from dialeval.human.estimate import join_ratings
     from dialeval.human.merge import merge_ratings
-    from dialeval.human.report import draw_human_figures
-    from dialeval.io.ratings import read_pairs
+    from dialeval.human.report import draw_estimates
     from dialeval.reports.comparisons import judge_run
     from dialeval.reports.drawings import write_figures
     from dialeval.reports.html import combine_runs
@@ -84,20 +82,19 @@ def report(
     named = load_runs(runs)
     loaded = list(named.values())
     if pairs:
-        page["ranking"], page["pairs"] = dialeval.rank(list(pairs)), read_pairs(list(pairs))
+        page["ranking"] = dialeval.rank(list(pairs))
     if human and len(runs) > 1:
         raise click.UsageError("--human needs exactly one run")
     if human:
         page["people"] = dialeval.estimate_ratings(loaded[0], list(human), judge=judge, sample=sample, quality=quality)
         page["agreement"] = dialeval.measure_agreement(loaded[0], list(human), quality=quality, sample=sample)
-        page["rated"] = join_ratings(loaded[0], list(human), judge=judge, sample=sample, quality=quality)
         with suppress(dialeval.DialevalError):  # ratings without raters, such as those of other programs
             page["merged"] = merge_ratings(human)
     elif sample is not None or judge:
         raise click.UsageError("--sample and --judge need --human RATINGS")
     if figures is not None:
         folder = output.with_name(f"{output.stem}-figures")
-        opinions = draw_human_figures(*(page.get(name) for name in ("people", "ranking", "rated", "pairs")))
+        opinions = draw_estimates(page.get("people"))
         written = write_figures(combine_runs(loaded), folder, figures, width, opinions)
         out.print_err(f"{len(written)} {'figure' if len(written) == 1 else 'figures'} in {folder}")
     if page["compared"] and len(runs) == 1:

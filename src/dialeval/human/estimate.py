@@ -358,21 +358,6 @@ def _generalize_to_raters(
     ]
 
 
-def join_ratings(
-    run: Run,
-    human: object,
-    *,
-    judge: str | Sequence[str] = (),
-    sample: Sample | str | PathLike[str] | None = None,
-    quality: str = OVERALL,
-    seed: int = DEFAULT_SEED,
-) -> dict[str, RatedSystem]:
-    """Return the ratings and judge scores of every row, by system; NaN where a row was not rated. See `estimate`."""
-    keys = split_names(judge) if isinstance(judge, str) else list(judge)
-    drawn, ratings = _read_inputs(human, sample, False, None)
-    return _Study(run, drawn, ratings, quality, keys, seed).make_systems(ratings.values[quality])
-
-
 def _read_inputs(
     human: Any, sample: Sample | str | PathLike[str] | None, assume_random: bool, fields: Mapping[str, str] | None
 ) -> tuple[Sample | None, Ratings]:

@@ -18,14 +18,11 @@ from dialeval.analysis.labels import FEWEST_DIALOGUES, SAME_FAMILY
 from dialeval.analysis.metric_ranking import CONTROL, LEVELS, RANKED_BY, SIGNIFICANT
 from dialeval.core.errors import SettingError
 from dialeval.io.ratings import TIE
-from dialeval.reports.canvas import COLORS, Figure
-from dialeval.reports.charts import Mark, forest
+from dialeval.reports import formatting as fmt
+from dialeval.reports.charts import COLORS, Figure, Mark, forest
 from dialeval.reports.documents import Document, Table
 from dialeval.reports.formatting import (
-    BETTER,
-    DIFFERENT,
     MISSING,
-    WORSE,
     list_names,
     plain,
     shorten,
@@ -42,7 +39,7 @@ if TYPE_CHECKING:
     from dialeval.analysis.agreement import Agreement, Correlation, Interval
     from dialeval.analysis.discovery import Discovery
     from dialeval.analysis.labels import LabelAgreement, LabelFit, RateEstimate
-    from dialeval.analysis.sequential import MetricTrend, SequentialDifference, SequentialTest, Trend
+    from dialeval.analysis.sequential import MetricTrend, SequentialTest, Trend
     from dialeval.analysis.survival import Survival, SurvivalCurve
     from dialeval.analysis.users import UserComparison
 
@@ -251,14 +248,14 @@ def draw_bias(agreement: LabelAgreement) -> Figure:
 
 
 def _make_rate_table(scores: LabelFit) -> Table:
-    lines = [
-        [name, f"{scores.statistics[key].n:,}", show_rate(scores.statistics[key])]
-        for key, name in (("tpr", "true positive rate (TPR)"), ("tnr", "true negative rate (TNR)"))
-    ]
-    for system, rates in scores.rates.items():
-        for how, rate in (("as judged", rates.judged), ("corrected", rates.corrected)):
-            lines.append([f"yes of {plain(system)}, {how}", f"{rate.n:,}", show_rate(rate)])
-    return Table(["rate", "rows", "value"], lines)
+    names = {"tpr": "true positive rate (TPR)", "tnr": "true negative rate (TNR)"}
+    rates = {name: scores.statistics[key] for key, name in names.items()}
+    for system, both in scores.rates.items():
+        rates |= {
+            f"yes of {plain(system)}, as judged": both.judged,
+            f"yes of {plain(system)}, corrected": both.corrected,
+        }
+    return Table(["rate", "rows", "value"], [[name, f"{rate.n:,}", show_rate(rate)] for name, rate in rates.items()])
 
 
 def describe_preferences(preferences: Any) -> Document:
@@ -305,9 +302,9 @@ def describe_discovery(discovery: Discovery) -> Document:
     sentences, rows, examples = [], [], []
     for group in discovery.groups:
         figure = show_rounded(group.difference, group.interval, signed=True)
-        way, mark = ("is worse", WORSE) if group.worse else ("is better", BETTER)
+        way, mark = ("is worse", fmt.WORSE) if group.worse else ("is better", fmt.BETTER)
         if group.better is None:
-            way, mark = "differs", DIFFERENT
+            way, mark = "differs", fmt.DIFFERENT
         numbers = [shorten(group.system), shorten(group.key), f"{group.dialogues:,}"]
         clear = f"{figure} {mark}" if group.significant else figure
         rows.append([shorten(group.name), *numbers, clear, show_p(group.adjusted_p)])
@@ -395,6 +392,13 @@ def describe_sequential_test(test: SequentialTest) -> Document:
     """Describe the differences at an interim look."""
     designs = (design.describe(plain(test.baseline), plain(name)) for name, design in test.designs.items())
     head = ["metric", "system", test.unit, "difference", "by", "decided after"]
+    rows = []
+    for row in test.differences:
+        mark = {None: fmt.DIFFERENT, True: fmt.BETTER, False: fmt.WORSE}[row.better]
+        shown = show_rounded(row.difference, row.interval, signed=True)
+        decided = (shown, MISSING) if row.decided is None else (f"{shown} {mark}", f"{row.decided:,}")
+        names = [shorten(row.key), shorten(row.system), f"{row.dialogues:,}"]
+        rows.append([*names, decided[0], row.by or MISSING, decided[1]])
     what = f"Differences to {plain(test.baseline)}, {test.unit} in the order of the run"
     notes = [
         f"{what}, with {100 * (1 - test.alpha):g}% confidence sequences.",
@@ -407,21 +411,7 @@ def describe_sequential_test(test: SequentialTest) -> Document:
     if test.tests > 1:
         notes.append(f"Alpha is divided by {test.tests}, so that all intervals hold simultaneously (Bonferroni).")
     notes += dict.fromkeys(f"{plain(row.key)}: {row.reason}." for row in test.differences if row.reason)
-    return Document(
-        [*dict.fromkeys(designs)], [Table(head, list(map(_make_difference_cells, test.differences)))], notes
-    )
-
-
-def _make_difference_cells(row: SequentialDifference) -> list[str]:
-    mark = "" if row.decided is None else DIFFERENT if row.better is None else BETTER if row.better else WORSE
-    return [
-        shorten(row.key),
-        shorten(row.system),
-        f"{row.dialogues:,}",
-        f"{show_rounded(row.difference, row.interval, signed=True)} {mark}".strip(),
-        row.by or MISSING,
-        MISSING if row.decided is None else f"{row.decided:,}",
-    ]
+    return Document([*dict.fromkeys(designs)], [Table(head, rows)], notes)
 
 
 def describe_trend(trend: Trend) -> Document:

@@ -23,7 +23,7 @@ FEATURE = Feature(
         "plot": "dialeval.reports.drawings:draw_figure",
         "write_table": "dialeval.reports.papers:write_table",
     },
-    sections={"trials": {"table": "dialeval.reports.trials:list_trials"}},
+    sections={"trials": {"table": "dialeval.reports.explorer:list_trials"}},
     files={
         "run": WrittenFile(
             "run.json", "every command that saves a run (-o)", "dialeval.core.run_schema:run_with_details"

@@ -20,6 +20,7 @@ from dialeval.core.result import Run
 from dialeval.core.validation import JsonObject
 from dialeval.reports import markup
 from dialeval.reports.documents import Document, Printer, Table
+from dialeval.reports.drawings import assign_colors
 from dialeval.reports.formatting import MISSING, plain, show
 from dialeval.reports.marks import draw_bars
 from dialeval.reports.markup import Section
@@ -47,7 +48,7 @@ def make_transcripts_section(run: Run) -> Section | None:
         f"{markup.count(len(dialogues), 'dialogue')}{which}. Each turn shows what Inform and Success are computed "
         "from: an offer counts when its word is said while its domain is active."
     )
-    colors = markup.assign_colors(run)
+    colors = assign_colors(run)
     shown = [_write_dialogue(name, systems, lost.get(name, ()), colors) for name, systems in dialogues.items()]
     causes, first = _draw_causes(failures, tokens)
     example = next((at for at, name in enumerate(dialogues) if first in lost.get(name, ())), 0)
