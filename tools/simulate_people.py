@@ -41,8 +41,7 @@ from typing import Any, Literal
 import numpy as np
 
 from dialeval.analysis.agreement import Agreement, correlate_metrics
-from dialeval.analysis.matching import RatedRows
-from dialeval.analysis.metric_ranking import collect_points
+from dialeval.analysis.matching import RatedRows, collect_points
 from dialeval.core.arrays import Floats, Ints
 from dialeval.core.columns import TextColumn
 from dialeval.core.errors import SettingError

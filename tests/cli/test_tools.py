@@ -197,10 +197,9 @@ def archive() -> bytes:
 def test_a_pack_is_added_listed_used_verified_and_removed(dialeval: Dialeval, tmp_path: Path) -> None:
     assert "fasttext-en   not installed" in dialeval("data", "list").stdout
     content = archive()
-    with serving(Site(content, breaks=[len(content) // 2])) as site:
+    with serving(Site(content)) as site:
         added = dialeval("data", "add", "fasttext-en", "--address", f"{site.address}/vectors.zip")
     assert added.returncode == 0, added.stderr
-    assert len(site.asked) == 2, "broken off half-way and started anew"
     folder = Path(added.stdout.strip())
     assert (folder / "wiki-news-300d-1M.vec").read_text() == VECTORS
     assert "fasttext-en   installed" in dialeval("data", "list").stdout

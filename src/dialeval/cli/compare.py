@@ -29,7 +29,6 @@ _NOT_OVER_TIME = (*_LIMITS, "percent", "bar", "by", "margins", "adjust", "cluste
     "dialeval compare results/ --baseline damd -f latex --save table.tex",
     "dialeval compare results/ --detect 0.01            sample size for a difference of 0.01",
     "dialeval compare week1/ week2/ --adjust topic      independent logs, at the same mix of topics",
-    "dialeval compare v1/ v2/ v3/ v4/ --trend           runs in order: is there a trend?",
     "dialeval compare results/ --sequential             interim looks at any time, without error inflation",
     "dialeval compare branch/ --no-worse-than main/ --margin sacrebleu=0.005 --fail-under sacrebleu=0.1",
 )
@@ -37,11 +36,6 @@ _NOT_OVER_TIME = (*_LIMITS, "percent", "bar", "by", "margins", "adjust", "cluste
 @options.baseline
 @options.option("--systems", "Only these, comma-separated.  [default: all but floors, ceilings]", metavar="NAMES")
 @options.option("-m --metrics", "Only these or families, comma-separated.  [default: all shared]", metavar="KEYS")
-@options.choice(
-    "--test",
-    ["randomization", "bootstrap"],
-    "Significance test of the p-values; paired differences always have bootstrap intervals.",
-)
 @options.option("--alpha", "Significance level of adjusted p-values; at least 1e-9.", float, default=0.05)
 @options.level
 @options.bootstrap_resamples

@@ -131,7 +131,7 @@ def _summarize(metric: Metric[object]) -> str:
 def formats(name: str | None) -> None:
     """List the shapes of rows that are recognized: where each holds our fields, and an example; or explain one NAME.
 
-    Any of them may be in .jsonl, .json, .parquet, .arrow or, as far as cells hold it, .csv and .tsv; also in .gz and
+    Any of them may be in .jsonl, .json, .parquet or, as far as cells hold it, .csv and .tsv; also in .gz and
     .zst; logs of inspect_ai also in .eval. For others, `--field response=NAME` maps names, and `--field
     response=output.text` leads into objects.
     """

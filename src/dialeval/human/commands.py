@@ -13,7 +13,7 @@ from dialeval.cli import options
 from dialeval.cli import output as out
 
 LEVELS = ("turn", "dialogue", "system")
-"""As in `analysis.metric_ranking`, which is not imported to print help."""
+"""As in `analysis.matching`, which is not imported to print help."""
 _FILE_WIDTH = 120
 """Characters in a line of a table that is written to a file."""
 
@@ -378,7 +378,7 @@ def agreement(
     object with a response, scores and, where known, references, context, system and dialog_id (.jsonl, .json, .csv,
     .tsv, .parquet). Intervals are over dialogues. The length of the response is always there as the
     control, and the agreement of the annotators as the ceiling. With --labels, or for --disputed, metrics are compared
-    with the label that most annotators gave; of several judges also the effective number of independent ones.
+    with the label that most annotators gave.
     """
     from dialeval.analysis.agreement import measure_agreement as correlate
     from dialeval.core.result import files_of

@@ -504,9 +504,9 @@ def describe_method(comparison: Comparison) -> str:
 
 def describe_methods(comparison: Comparison) -> list[str]:
     """Return how intervals and p-values were computed, in sentences."""
-    tests, unpermuted = comparison.tests, comparison.test == "bootstrap" or comparison.adjusted_for
+    tests = comparison.tests
     rest = sum(not math.isnan(row.p) for row in comparison.differences) - tests
-    how = "by Holm" if unpermuted else "by the same permutations (Westfall and Young's minP)"
+    how = "by Holm" if comparison.adjusted_for else "by the same permutations (Westfall and Young's minP)"
     adjusted = f"adjusted {how} for {tests} test{'s' * (tests != 1)}" if tests > 1 else "one test"
     family = f"{adjusted} of {list_some(comparison.panel, _MOST_SYSTEMS)}" if tests > 1 else adjusted
     others = f"; the {rest} tests of other metrics are corrected separately" if rest > 1 else ""
@@ -538,8 +538,8 @@ def explain_rows(comparison: Comparison) -> list[str]:
         1 / math.comb(design.clusters, design.baseline_units) if design.name == "unpaired" else least_p(design.common)
         for design in designs
     )
-    by_holm = comparison.test == "bootstrap" or comparison.adjusted_for  # joint permutations may adjust by nothing
-    if least * (tests if by_holm else 1) >= comparison.alpha:
+    # Joint permutations may adjust by nothing.
+    if least * (tests if comparison.adjusted_for else 1) >= comparison.alpha:
         why = f"p is at least {least:.2g} with so few {unit}, before it is adjusted for {tests} tests"
         lines.append(f"No difference can be significant: {why}.")
     if comparison.adjusted_for:
@@ -587,12 +587,9 @@ def describe_test(comparison: Comparison) -> str:
 
 def _name_test(comparison: Comparison, design: Design, corpus: bool) -> str:
     """Return the name of the test for a design; `corpus`: with metrics of the whole corpus."""
-    unpaired, resamples = design.name == "unpaired", f"{comparison.resamples:,} resamples"
+    unpaired = design.name == "unpaired"
     if unpaired and comparison.adjusted_for:
         return "Welch's t test of the adjusted means"
-    if comparison.test == "bootstrap":
-        what = "bootstrap test of both systems" if unpaired else "paired bootstrap test"
-        return f"{what}, studentized, with {resamples}"
     if unpaired:
         whole = f"permutation test of whole {design.unit} between systems with {comparison.trials:,} trials"
         return f"{whole}{' (corpus metrics by independent resampling)' * corpus}"

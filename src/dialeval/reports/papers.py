@@ -413,13 +413,12 @@ def _describe_statistics(run: Run, comparison: Comparison | None, references: _R
     if comparison is None:
         return
     baseline, design = escape_latex(comparison.baseline), comparison.design
-    test = escape_latex(describe_test(comparison)) + references.cite(f"test:{comparison.test}")
+    test = escape_latex(describe_test(comparison)) + references.cite("test:randomization")
     units = f"{design.clusters:,} {design.unit}"
     yield f"Differences to {baseline} were tested on {units} ({design.name} design) by the {test}."
     if comparison.tests > 1:
-        by_holm = comparison.test == "bootstrap" or comparison.adjusted_for
-        how = "Holm's method" if by_holm else "the minP method of Westfall and Young"
-        how += references.cite("test:holm" if by_holm else "test:minp")
+        how = "Holm's method" if comparison.adjusted_for else "the minP method of Westfall and Young"
+        how += references.cite("test:holm" if comparison.adjusted_for else "test:minp")
         panel = escape_latex(_join(comparison.panel))
         yield f"P-values of {panel} were adjusted for {comparison.tests} tests by {how}."
     yield f"The significance level is {comparison.alpha:g}."

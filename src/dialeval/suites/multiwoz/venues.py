@@ -510,11 +510,9 @@ def _read_records(path: Path, content: bytes) -> list[object]:
         except UnicodeDecodeError as error:
             raise DataError(Problem(str(path), None, f"not UTF-8 ({error})", "save it as UTF-8")) from None
         return list(csv.DictReader(lines, delimiter="," if kind == "csv" else "\t"))
-    if kind in ("parquet", "arrow"):
-        import pyarrow as pa
-
-        return list(parquet.list_rows(parquet.parse_table(pa.BufferReader(content), path), str(path)))
-    raise DataError(Problem(str(path), None, "is not a table", "give .json, .csv, .tsv, .parquet or .arrow"))
+    if kind == "parquet":
+        return list(parquet.list_rows(parquet.parse_table(content, path), str(path)))
+    raise DataError(Problem(str(path), None, "is not a table", "give .json, .csv, .tsv or .parquet"))
 
 
 def _make_venues(domain: Domain, ontology: Ontology, records: Sequence[object], where: str) -> list[dict[str, str]]:
