@@ -17,7 +17,7 @@ from click.testing import CliRunner
 
 import dialeval as package
 from conftest import Dialeval
-from dialeval.cli.progress import Meter, open_meter
+from dialeval.cli.output import Meter, open_meter
 from dialeval.cli.tools import formats, schema
 from dialeval.engine.folding import Done
 from dialeval.io.row_shapes import OWN, SHAPES

@@ -8,8 +8,7 @@ from typing import Any
 import click
 
 from dialeval.cli import options
-from dialeval.cli.output import check_places, deliver_run, print_failed_gates
-from dialeval.cli.progress import open_meter
+from dialeval.cli.output import check_places, deliver_run, open_meter, print_failed_gates
 
 ALIGNERS = ("bleu", "nltk-bleu", "nltk-nist", "sacre", "embedding")
 """As in `suites.lsdscc.alignment`, which is not imported to print help."""

@@ -10,7 +10,6 @@ import click
 
 from dialeval.cli import options
 from dialeval.cli import output as out
-from dialeval.cli.progress import open_meter
 
 if TYPE_CHECKING:
     from dialeval.multiwoz import Evaluator
@@ -104,7 +103,7 @@ def multiwoz(
         out.print_as(format_, FAILURES, FailedDialogues(evaluator.failures(predictions)))
         return 0
     read = evaluator.read(predictions)
-    with open_meter() as meter:
+    with out.open_meter() as meter:
         chosen = {"t": t, "confidence": confidence, "intervals": intervals.kind, "threads": threads}
         run = evaluator.run(read, **chosen, progress=meter.update_run)
     run = intervals.add_to(run, confidence)

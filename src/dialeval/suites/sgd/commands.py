@@ -9,7 +9,6 @@ import click
 
 from dialeval.cli import options
 from dialeval.cli import output as out
-from dialeval.cli.progress import open_meter
 
 
 @options.command(
@@ -56,7 +55,7 @@ def sgd(
     if joint_across_turns and not groups:
         raise click.UsageError("--joint-across-turns is for --groups")
     out.check_places(output, (predictions, inputs["references"], inputs["schema"], inputs["train_schema"]))
-    with open_meter() as meter:
+    with out.open_meter() as meter:
         run = evaluate_sgd(predictions, intervals=intervals.kind, progress=meter.update_run, **inputs)
     run = intervals.add_to(run, inputs["confidence"])
     if groups:
