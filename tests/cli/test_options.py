@@ -36,7 +36,8 @@ def test_intervals_of_every_command_that_scores(dialeval: Dialeval, tmp_path: Pa
         assert done.returncode == 0, done.stderr
         metric = next(iter(json.loads(done.stdout)["systems"].values()))["metrics"][key]
         how = metric["interval_by"]
-        method, resamples = ("jackknife", how["clusters"]) if key in ("distinct-2", "num-bigrams") else ("studentized", 50)
+        counted = key in ("distinct-2", "num-bigrams")
+        method, resamples = ("jackknife", how["clusters"]) if counted else ("studentized", 50)
         assert (how["method"], how["resamples"], how["seed"], how["level"]) == (method, resamples, 3, 0.95)
         assert metric["interval"][0] <= metric["mean"] <= metric["interval"][1]
     wrong = dialeval("score", str(here / "responses"), "--seed", "3")
