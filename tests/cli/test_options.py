@@ -130,7 +130,6 @@ def test_resamples_without_intervals_are_refused() -> None:
 SCORING = ("score", "lsdscc", "multiwoz", "breakdown")
 SHARED = {
     "--confidence",
-    "--factor",
     "--fail-over",
     "--fail-under",
     "--format",

@@ -175,7 +175,7 @@ def _evaluate(
     if over and (intervals.is_resampled or as_there):
         flag = "--cluster" if cluster is not None else "--replicate"
         raise click.UsageError(f"{flag} has intervals by formula; leave --intervals and -f metrics-txt out")
-    threads, row_scores, resume, factor = (inputs.pop(name) for name in ("threads", "row_scores", "resume", "t"))
+    threads, row_scores, resume = (inputs.pop(name) for name in ("threads", "row_scores", "resume"))
     workers = _make_engine(engine, jobs, address, threads)
     scoring = Options(engine=workers if jobs or engine else None, row_scores=row_scores, resume=resume)
     sources = (inputs["responses"], inputs["references"], inputs["contexts"])
@@ -186,7 +186,7 @@ def _evaluate(
     try:
         run = evaluate(
             **inputs,
-            intervals="rows" if as_there and factor is None else intervals.with_factor(factor),
+            intervals="rows" if as_there else intervals.kind,
             baselines=baselines,
             output=output if chunked else None,
             reading=reading,

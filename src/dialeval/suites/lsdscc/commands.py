@@ -83,9 +83,7 @@ def lsdscc(
     inputs["alignments"] = format_ == "json" or output is not None
     with open_meter() as meter:
         execution = Execution(progress=meter.update_run, threads=inputs.pop("threads"))
-        run = evaluate_hypotheses(
-            hypotheses, metrics=METRICS, intervals=intervals.with_factor(inputs.pop("t")), execution=execution, **inputs
-        )
+        run = evaluate_hypotheses(hypotheses, metrics=METRICS, intervals=intervals.kind, execution=execution, **inputs)
     run = intervals.add_to(run, inputs["confidence"])
     deliver_run(run, format_, output, force)
     return print_failed_gates(limits.make_gates(run))

@@ -72,7 +72,6 @@ def multiwoz(
     failures: bool,
     dialogues: Path | None,
     format_: str,
-    t: float | None,
     confidence: float | None,
     threads: int | None,
     limits: options.Limits,
@@ -104,7 +103,7 @@ def multiwoz(
         return 0
     read = evaluator.read(predictions)
     with out.open_meter() as meter:
-        chosen = {"t": t, "confidence": confidence, "intervals": intervals.kind, "threads": threads}
+        chosen = {"confidence": confidence, "intervals": intervals.kind, "threads": threads}
         run = evaluator.run(read, **chosen, progress=meter.update_run)
     run = intervals.add_to(run, confidence)
     if dialogues is not None:
