@@ -12,7 +12,6 @@ import click
 
 from dialeval.cli import options
 from dialeval.cli import output as out
-from dialeval.cli.progress import open_meter
 
 if TYPE_CHECKING:
     from dialeval.io.rows import Rows
@@ -76,8 +75,15 @@ def train_adem(ratings: tuple[str, ...], more: tuple[str, ...], output: Path, **
     from dialeval.judges.attacks import list_attacks
     from dialeval.judges.training import train
 
+<<<<<<< HEAD
     check_folder(output, ratings, more)
     card = train([*ratings, *more], command=out.quote_command(short_paths=True), **settings)  # cards travel
+=======
+    check_folder(output, ratings, more, tests)
+    command = out.quote_command(short_paths=True)  # cards travel
+    with out.open_meter() as meter:
+        card = train([*ratings, *more], tests, progress=meter.update_steps, command=command, **settings)
+>>>>>>> w-metrics
     card.save(output)
     out.print_tables([("Attacks", list_attacks(card.attacks))])
     out.print_err(f"saved in {output}")
@@ -132,7 +138,7 @@ def open_llm(asked: options.LanguageModel) -> Iterator[Any]:
     """Open the one language model that options name, with a progress bar, and print what it was asked."""
     if len(asked["model"]) != 1:
         raise click.UsageError("name one language model: --llm-model NAME")
-    with open_meter() as meter, asked.open(meter) as llm:
+    with out.open_meter() as meter, asked.open(meter) as llm:
         yield llm
         out.print_err(f"llm: {llm.describe()}")
 
