@@ -369,6 +369,11 @@ class FieldReader:
         self.add_problem(f"{name} is {kind_of(value)}", "make it a text, a number, or a list of these")
         return []
 
+    def read_values(self, row: RowObject, since: float | None = None) -> dict[Input, Any]:
+        """Return the labels and the latency of a row or a message, where it has them; `since`: see `read_latency`."""
+        found = {inputs.TURN_LABELS: self.read_turn_labels(row), inputs.LATENCY: self.read_latency(row, since)}
+        return {column: value for column, value in found.items() if value is not None}
+
     def read_turn_labels(self, row: RowObject) -> dict[str, list[Any]] | None:
         """Return the labels of a response; None where there are none."""
         given = parse_cell(row.get(self.names.labels))

@@ -59,7 +59,6 @@ from dialeval.io.rows import (
     ASKED,
     NO_TURN,
     PROMPT,
-    READ_COLUMNS,
     FieldNames,
     Records,
     RowObject,
@@ -272,8 +271,7 @@ class _RowCollector:
         for column, value in row.shared.items():
             self._values.setdefault(column, {})[number] = value
             self._uncounted.setdefault(column, set()).add(number)
-        values = (row.calls, row.expected, row.trial and [row.trial], row.turn_labels, row.latency)
-        for column, value in chain(zip(READ_COLUMNS, values, strict=True), row.values.items()):
+        for column, value in row.values.items():
             if value is not None:
                 self._values.setdefault(column, {})[number] = value
         if row.failure is not None:
@@ -451,7 +449,9 @@ def _read_rows(
 def _list_requests(found: Sequence[ReplyRow]) -> list[ReplyRow]:
     """Return the reply that was due where a row that is skipped has a turn of the user."""
     asked = next((row for row in found if row.asked > 0 or (row.context and row.asked < 0)), None)
-    return [] if asked is None else [asked._replace(response="", references=(), continues=False, failure=SKIPPED)]
+    if asked is None:
+        return []
+    return [replace(asked, response="", references=(), continues=False, failure=SKIPPED)]
 
 
 def _read_given(reader: FieldReader, given: object, gathered: _RowCollector) -> Iterator[ReplyRow]:
@@ -493,19 +493,21 @@ def _add_values(replies: list[ReplyRow], values: Mapping[Input, Any]) -> list[Re
     """Return replies with the values of the row that they are from; they count in the last of several replies."""
     if not replies:
         return replies
+    *others, last = replies
     own = {name: value for name, value in values.items() if not any(name in reply.values for reply in replies)}
-    scores = {**values.get(inputs.SCORES, {}), **replies[-1].values.get(inputs.SCORES, {})}
-    last = {**own, **replies[-1].values, **({inputs.SCORES: scores} if scores else {})}
     has_scores = any(inputs.SCORES in reply.values for reply in replies)
-    shared = {**own, **({} if has_scores else {inputs.SCORES: None})}
-    return [*(reply._replace(shared=shared) for reply in replies[:-1]), replies[-1]._replace(values=last)]
+    for reply in others:
+        reply.shared = {**own, **({} if has_scores else {inputs.SCORES: None})}
+    scores = {**values.get(inputs.SCORES, {}), **last.values.get(inputs.SCORES, {})}
+    last.values = {**own, **last.values, **({inputs.SCORES: scores} if scores else {})}
+    return replies
 
 
 def _read_row(
     reader: FieldReader, row: RowObject, labels: Sequence[Sequence[str]], gathered: _RowCollector
-) -> Iterator[ReplyRow]:
+) -> list[ReplyRow]:
     """Read one row, with the names of our fields."""
-    names, trials = reader.names, gathered.trials
+    names, chat = reader.names, None
     system, dialogue = reader.read_system(row), reader.read_dialogue(row)
     if names.messages in row and row[names.messages] is None and names.response not in row:
         row = {**row, names.messages: []}  # nobody speaks
@@ -520,33 +522,29 @@ def _read_row(
             named = gathered.name_chat(reader, system, named, parse_cell(row[names.messages]))
         dialogue = named or f"line {reader.line}"
         chat = Chat(reader, row, system, dialogue, labels)
-        trial, (calls, expected) = trials.read(reader, row, system, dialogue), reader.read_calls(row, chat.log)
-        responses = chat.close(trial is not None, bool(calls))
-        if len(responses) == 1:
-            mine, seconds = reader.read_turn_labels(row), reader.read_latency(row)
-            first = responses[0]
-            seconds = seconds if first.latency is None else first.latency
-            responses = [first._replace(turn_labels=first.turn_labels or mine, latency=seconds)]
+    elif row.get(JOINED):
+        dialogue = dialogue or reader.read_identifier(row, "id")
+    trial = gathered.trials.read(reader, row, system, dialogue)
+    calls, expected = reader.read_calls(row, None if chat is None else chat.log)
+    gathered.counts["scores", system] += count_scores(row, row.get(names.messages)) or _count_rewards(trial)
+    if chat is not None:
+        replies = chat.close(trial is not None, bool(calls))
+        if len(replies) == 1:
+            replies[0].values = reader.read_values(row) | replies[0].values
         elif reader.read_turn_labels(row) is not None:
             add_warning(f"{names.labels} of a whole chat are not read; put them into its messages")
-        gathered.counts["scores", system] += count_scores(row, row[names.messages]) or _count_rewards(trial)
-        if responses:
-            responses[0] = responses[0]._replace(trial=trial)
-            responses[-1] = responses[-1]._replace(calls=calls, expected=expected)
-        yield from responses
     else:
-        dialogue = dialogue or reader.read_identifier(row, "id") if row.get(JOINED) else dialogue
-        trial, (calls, expected) = trials.read(reader, row, system, dialogue), reader.read_calls(row)
-        gathered.counts["scores", system] += count_scores(row) or _count_rewards(trial)
         (response, failure), references = reader.read_response(row), reader.read_references(row)
         if failure == MISSING and calls:  # it only calls tools
             failure = None
-        (context, roles), turn = reader.read_context(row), reader.read_turn(row)
-        own = (False, system, dialogue, turn, labels, calls, expected, trial)
-        more = (reader.read_turn_labels(row), reader.read_latency(row), failure)
-        asked = row.get(ASKED)
+        (context, roles), turn, asked = reader.read_context(row), reader.read_turn(row), row.get(ASKED)
         asked = asked if isinstance(asked, int) else -1
-        yield ReplyRow(response, references, context, roles, *own, *more, asked)
+        place = (False, system, dialogue, turn, labels)
+        replies = [ReplyRow(response, references, context, roles, *place, failure, asked, reader.read_values(row))]
+    if replies:
+        replies[0].values[inputs.TRIALS] = trial and [trial]
+        replies[-1].values |= {inputs.CALLS: calls, inputs.EXPECTED_CALLS: expected}
+    return replies
 
 
 def _read_reward(value: object) -> float | None:
