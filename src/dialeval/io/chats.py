@@ -45,7 +45,6 @@ from dialeval.io.rows import (
     TOOL,
     USER,
     FieldNames,
-    Records,
     RowObject,
     kind_of,
     read_number,
@@ -262,19 +261,14 @@ def join_output(reader: FieldReader, row: RowObject) -> tuple[RowObject, bool]:
 # Messages in rows of their own.
 
 
-def is_message(row: object, records: Records, names: FieldNames) -> bool:
-    """Return whether the first row of an input is a message, so that all of them are."""
-    header = records.header
-    has_roles = header is None or not {*header, *_find_spellings(header).values()}.isdisjoint(ROLE_KEYS)
-    return has_roles and isinstance(row, dict) and _is_message(row, names)
-
-
-def _is_message(row: RowObject, names: FieldNames) -> bool:
-    """Return whether a row is a message, and neither a row with a response nor a chat.
+def is_message(row: object, names: FieldNames) -> bool:
+    """Return whether the first row of an input is a message, and neither a row with a response nor a chat.
 
     Where the row names its conversation, a role may be one that the user has yet to map.
     """
-    if row.get(names.messages) is not None or (names.response == "response" and row.get("response") is not None):
+    if not isinstance(row, dict) or row.get(names.messages) is not None:
+        return False
+    if names.response == "response" and row.get("response") is not None:
         return False
     row = _rename(row)
     if not names.mapped and find_shape(row) is not None:

@@ -37,7 +37,7 @@ from dialeval.io.logs import PEEKED, find_assembler, peek_rows
 from dialeval.io.outcomes import account_for, mark_outcomes
 from dialeval.io.reading import join_rowwise, read_source
 from dialeval.io.row_shapes import map_fields
-from dialeval.io.rows import FieldNames, Records, Rows, length_problem
+from dialeval.io.rows import FieldNames, Rows, length_problem
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -163,12 +163,12 @@ def _is_assembled(path: str) -> bool:
     with opening.open_unpacked(path) as stream:
         lines = _split(opening.LineStream(stream, where=path).take(PEEKED), path, first=True)
     records = json.parse_lines(lines, path)
-    return _belong_together(peek_rows(records, FieldNames())[0], records)
+    return _belong_together(peek_rows(records, FieldNames())[0])
 
 
-def _belong_together(row: object, records: Records) -> bool:
+def _belong_together(row: object) -> bool:
     """Return whether rows like this one are spans, events or messages."""
-    return find_assembler(row, FieldNames()) is not None or is_message(row, records, FieldNames())
+    return find_assembler(row, FieldNames()) is not None or is_message(row, FieldNames())
 
 
 def _split_row_groups(path: str, most: int) -> Iterator[FileChunk]:
@@ -179,7 +179,7 @@ def _split_row_groups(path: str, most: int) -> Iterator[FileChunk]:
         facts = pq.ParquetFile(stream).metadata
         names = facts.schema.to_arrow_schema().names
         sizes = [facts.row_group(number).total_byte_size for number in range(facts.num_row_groups)]
-    if _belong_together(dict.fromkeys(names, "?"), Records(path, ())):
+    if _belong_together(dict.fromkeys(names, "?")):
         yield FileChunk(0, "", "whole", Span(path, 0, sum(sizes)), sum(sizes))
         return
     first = held = 0

@@ -73,7 +73,7 @@ def read_delimited(path: PathSource, names: FieldNames, delimiter: str) -> Recor
     if twice:
         what = f"the header names {join_names(map(repr, twice))} more than once"
         raise DataError(Problem(where, line, what, "give every column a name of its own"))
-    return Records(where, _name_cells(cells, header, names.response, where, problems), problems, tuple(header))
+    return Records(where, _name_cells(cells, header, names.response, where, problems), problems)
 
 
 def _decode(data: Bytes, where: str) -> str:
@@ -188,7 +188,7 @@ def make_records(table: pa.Table, where: str, names: FieldNames, need: Input | N
     if problems := [*(ambiguity_problem(name, where) for name in twice), *_find_column_problems(table, where)]:
         raise DataError(problems)
     rows = enumerate(_read_rows(table, where), 1)
-    return Records(where, rows, header=tuple(table.column_names))
+    return Records(where, rows)
 
 
 def ambiguity_problem(name: str, where: str) -> Problem:
