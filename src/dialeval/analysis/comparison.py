@@ -401,10 +401,11 @@ def compare_tested(
         panel = _Family(tests, saved.pairs, saved.ranking, before)
     else:
         panel = _test_family(selection.take(selection.panel), settings, *chosen, STRONG, pairwise, most_tests)
-    rest = {key for shared in selection.common.values() for key in shared if key not in selection.panel}
+    places = [(name, key) for name in selection.others for key in selection.common[name]]
+    rest = {key for _, key in places if key not in selection.panel}
     others = _test_family(selection.take(rest), settings, *chosen, 1.0) if rest else None
     found = {(row.system, row.key): (each, row) for each, row in (*panel.tests, *(others.tests if others else ()))}
-    ordered = [found[name, key] for name, shared in selection.common.items() for key in shared]
+    ordered = [found[place] for place in places]
     margins = _find_margins(margin, [row for _, row in ordered], selection.panel)
     tested = [each._replace(row=replace(each.row, margin=margins.get(row.key))) for each, row in ordered]
     rows = [replace(row, margin=margins.get(row.key)) for _, row in ordered]
