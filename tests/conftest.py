@@ -55,6 +55,7 @@ LONG = (
     "analysis/test_comparison.py::test_every_family_can_be_compared",
     "analysis/test_metric_ranking.py::test_equally_good_metrics_are_rarely_told_apart",
     "analysis/test_slices.py::test_without_a_difference_no_slice_is_significant",
+    "analysis/test_trends.py::test_equal_systems_rarely_have_a_trend",
     "cli/",
     "core/test_rowtable.py::test_saving_and_loading_a_run_does_not_import_pandas",
     "core/test_display.py::test_core_loads_no_layer_above_until_something_is_shown",

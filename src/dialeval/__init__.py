@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     )
     from dialeval.analysis.slices import Slice, Slices, compare_slices
     from dialeval.analysis.survival import Survival, SystemSurvival, estimate_survival
+    from dialeval.analysis.trend import MetricTrend, Trend, fit_trend
     from dialeval.analysis.users import Habit, UserComparison, compare_users
     from dialeval.analysis.values import with_intervals
     from dialeval.analysis.verdict import Verdict, VerdictNumber
@@ -48,6 +49,7 @@ _NAMES = {
     "analysis.users": "Habit UserComparison compare_users",
     "analysis.gates": "assert_no_worse",
     "analysis.sequential": "SequentialDifference SequentialTest run_sequential_test",
+    "analysis.trend": "MetricTrend Trend fit_trend",
     "analysis.slices": "Slice Slices compare_slices",
     "analysis.crossed": "with_clusters",
     "analysis.values": "with_intervals",
@@ -81,6 +83,7 @@ __all__ = [
     "Habit",
     "HumanEstimate",
     "HumanEstimates",
+    "MetricTrend",
     "NeedError",
     "Ranked",
     "Ranking",
@@ -98,6 +101,7 @@ __all__ = [
     "Survival",
     "SystemSurvival",
     "Tally",
+    "Trend",
     "UserComparison",
     "Verdict",
     "VerdictNumber",
@@ -110,6 +114,7 @@ __all__ = [
     "estimate_ratings",
     "estimate_survival",
     "evaluate",
+    "fit_trend",
     "load",
     "make_tally",
     "measure_agreement",

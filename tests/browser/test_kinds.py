@@ -18,7 +18,6 @@ from dialeval.breakdown import evaluate_breakdown
 from dialeval.core.fold import Estimate
 from dialeval.core.result import Result, Run
 from dialeval.core.rowtable import RowTable
-from dialeval.human.estimate import join_ratings
 from dialeval.multiwoz import Evaluator
 from dialeval.reports.html import report
 from dialeval.suites.lsdscc.evaluation import evaluate_hypotheses
@@ -111,7 +110,6 @@ def rated() -> tuple[Run, dict[str, Any]]:
         agreement = dialeval.measure_agreement(run, ratings, sample=drawn.save(folder))
     said = {
         "people": dialeval.estimate_ratings(run, ratings, judge="judge", sample=drawn),
-        "rated": join_ratings(run, ratings, judge="judge", sample=drawn),
         "agreement": agreement,
         "ranking": dialeval.rank(pairs),
     }

@@ -354,6 +354,28 @@ def test_the_case_mix_is_adjusted_for_and_warned_of(dialeval: Dialeval, tmp_path
     assert "no field 'channel' to adjust for" in missing.stderr
 
 
+def test_a_trend_over_versions(dialeval: Dialeval, tmp_path: Path) -> None:
+    for number, words in enumerate((6, 7, 8, 9)):
+        make_log(PROMPTS, number, words, None).openai(tmp_path / f"v{number}.jsonl")
+        assert dialeval("score", f"v{number}.jsonl", "-m", "length", "-o", f"v{number}").returncode == 0
+    found = json.loads(dialeval("compare", "v0", "v1", "v2", "v3", "--trend", "-f", "json").stdout)
+    (row,) = found["metrics"]
+    means = [mean(make_log(PROMPTS, number, words, None)) for number, words in enumerate((6, 7, 8, 9))]
+    assert found["design"] == "paired"
+    assert row["values"] == pytest.approx(means)
+    assert row["slope"] == pytest.approx(np.polyfit(range(4), means, 1)[0])
+    assert row["significant"]
+    shown = dialeval("compare", "v0", "v1", "v2", "v3", "--trend")
+    assert "length rises" in shown.stdout
+    assert "Change points are not tested." in " ".join(shown.stdout.split())
+    assert dialeval("compare", "v0", "v1", "v2", "--trend", "-f", "junit").returncode == 2
+    assert dialeval("compare", "v0", "v1", "v2", "--trend", "--sequential").returncode == 2
+    assert dialeval("compare", "v0", "v1", "v2", "--trend", "--baseline", "v0").returncode == 2
+    short = dialeval("compare", "v0", "v1", "--trend")
+    assert short.returncode == 2
+    assert "at least three systems" in short.stderr
+
+
 def test_agents_on_the_same_tasks_are_paired_by_task(dialeval: Dialeval, tmp_path: Path) -> None:
     """Simulated users speak freely, so that turns and prompts differ between agents and trials."""
 

@@ -88,10 +88,10 @@ def test_schema_prints_one() -> None:
     assert json.loads(result.output) == json.loads(json.dumps(schemas.make_schema("run")))
 
 
-def test_schema_refuses_an_unknown_name() -> None:
-    result = CliRunner().invoke(schema, ["xyz"])
-    assert result.exit_code == 2
-    assert "no schema 'xyz'; there are run," in result.output
+def test_schema_refuses_an_unknown_name(dialeval: Dialeval) -> None:
+    done = dialeval("schema", "xyz")
+    assert done.returncode == 2
+    assert "no schema 'xyz'; there are run," in done.stderr
 
 
 def test_validate_lists_every_problem_of_every_file(dialeval: Dialeval, tmp_path: Path) -> None:
@@ -157,9 +157,9 @@ def test_demo_writes_a_report_and_prints_its_path_last(dialeval: Dialeval, tmp_p
 def test_all_has_every_type_of_evaluation(dialeval: Dialeval, tmp_path: Path) -> None:
     done = dialeval("demo", "--all")
     assert done.returncode == 0, done.stderr
-    for title in ("Responses", "Sampled answers", "Task dialogues", "Breakdown detection"):
-        assert title in done.stdout.splitlines()
-        assert package.load(tmp_path / "dialeval-demo" / title.lower().replace(" ", "-"))
+    for name in ("responses", "sampled-answers", "task-dialogues", "breakdown-detection"):
+        assert package.load(tmp_path / "dialeval-demo" / name)
+    assert done.stdout.count("\ndialeval ") == 4
 
 
 def test_the_report_is_opened_and_nothing_reaches_for_the_network(
@@ -197,10 +197,9 @@ def archive() -> bytes:
 def test_a_pack_is_added_listed_used_verified_and_removed(dialeval: Dialeval, tmp_path: Path) -> None:
     assert "fasttext-en   not installed" in dialeval("data", "list").stdout
     content = archive()
-    with serving(Site(content, breaks=[len(content) // 2])) as site:
+    with serving(Site(content)) as site:
         added = dialeval("data", "add", "fasttext-en", "--address", f"{site.address}/vectors.zip")
     assert added.returncode == 0, added.stderr
-    assert len(site.asked) == 2, "broken off half-way and started anew"
     folder = Path(added.stdout.strip())
     assert (folder / "wiki-news-300d-1M.vec").read_text() == VECTORS
     assert "fasttext-en   installed" in dialeval("data", "list").stdout

@@ -27,7 +27,7 @@ from dialeval.core.signature import Signature
 from dialeval.core.states import DamagedStateError, check_like, from_bytes, to_bytes
 from dialeval.core.validation import InvalidError
 from dialeval.metrics.registry import registry
-from dialeval.suites.multiwoz.feature import STATES
+from dialeval.suites.multiwoz import STATES
 from dialeval.text.ngrams import NgramColumn, NgramCounts
 from dialeval.text.tokenizers import tokenize
 from dialeval.text.vocabulary import Vocabulary

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from dialeval.core import arrow, rowtable
 from dialeval.core.arrays import Floats
 from dialeval.core.arrow import check_decoded_size
-from dialeval.core.columns import RaggedColumn, TextColumn
+from dialeval.core.columns import FieldColumn, RaggedColumn, TextColumn
 from dialeval.core.errors import SettingError
 from dialeval.core.files import make_workplace
 from dialeval.core.fold import Estimate, Level
@@ -53,6 +53,7 @@ def table(**changes: object) -> RowTable:
         {"dialogues": None},
         {"turns": None},
         {"texts": {}},
+        {"objects": {"calls": FieldColumn.of([[{"name": "f", "arguments": {"a": [1.5, None]}}], None, []])}},
         {"dialogues": None, "turns": None, "texts": {}, "offsets": np.arange(4)},
     ],
 )
@@ -85,6 +86,13 @@ def test_a_field_that_is_no_list_is_refused() -> None:
 def test_truths_are_no_texts(name: str) -> None:
     saved = table(texts={}).to_arrow("damd").append_column(name, pa.array([True, False, True]))
     with pytest.raises(InvalidError, match="a column of texts holds no texts"):
+        RowTable.from_arrow(saved)
+
+
+@pytest.mark.parametrize("text", ["", "[", "{}", "[1]", "[" * 5000])
+def test_objects_of_another_form_are_refused(text: str) -> None:
+    saved = table(texts={}).to_arrow("damd").append_column("trials", pa.array([[], [text], []]))
+    with pytest.raises(InvalidError, match="a column of objects holds something else"):
         RowTable.from_arrow(saved)
 
 

@@ -7,10 +7,12 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import dialeval
 from dialeval.core import inputs
+from dialeval.core.columns import FieldColumn
 from dialeval.io.calls import (
     Call,
     CallLog,
@@ -34,8 +36,7 @@ ARGUMENTS, RESULT = MADE["arguments"], "09:00 Anna"
 
 def calls_of(rows: Rows, row: int = 0) -> Any:
     """The calls of a row."""
-    (text,) = [*rows.columns[inputs.CALLS]][row]
-    return json.loads(text)
+    return [*rows.columns[inputs.CALLS]][row]
 
 
 def openai(failed: bool) -> list[Any]:
@@ -223,9 +224,9 @@ def test_a_result_of_an_unknown_call_is_nobodys() -> None:
 def test_calls_of_a_chat_are_in_its_last_row_and_those_of_the_user_in_none() -> None:
     by_user = {"role": "user", "content": "wait", "tool_calls": [{"name": "reboot", "arguments": {}}]}
     [rows] = read_responses([{"messages": [*openai(False), by_user, SAY]}, {"messages": [ASK, SAY]}])
-    texts = list(rows.columns[inputs.CALLS])
-    assert [len(each) for each in texts] == [0, 1, 0], "a chat without a call has nothing to look at"
-    assert [call["name"] for call in json.loads(texts[1][0])] == ["timetable"]
+    calls = list(rows.columns[inputs.CALLS])
+    assert [row is None for row in calls] == [True, False, True], "a chat without a call has nothing to look at"
+    assert [call["name"] for call in calls[1]] == ["timetable"]
 
 
 def test_a_chat_that_only_calls_is_an_empty_response_with_its_context() -> None:
@@ -407,7 +408,7 @@ def test_a_message_with_a_role_is_not_unwrapped(message: dict[str, object]) -> N
 def logged(calls: list[Call], *results: ToolResult) -> list[bool | None]:
     log = CallLog()
     log.add(calls, results)
-    return [call.get("error") for call in json.loads(log.text())]
+    return [call.get("error") for call in log.to_objects()]
 
 
 def test_which_call_a_result_belongs_to() -> None:
@@ -441,7 +442,7 @@ def test_calls_that_a_row_lists() -> None:
     ]
     errors = [None, True, False, True, True, False, True, True, None, None]
     arguments = [{"a": 1}, *[{}] * 9]
-    assert json.loads(read_calls(given)) == [
+    assert read_calls(given) == [
         {"name": name, "arguments": values} | ({} if error is None else {"error": error})
         for name, values, error in zip("f" * 9 + "g", arguments, errors, strict=True)
     ]
@@ -458,7 +459,7 @@ def test_expected_calls() -> None:
         {"name": "i", "arguments": {}, "compare": "b"},
         "j",
     ]
-    assert json.loads(read_expected_calls(given)) == [
+    assert read_expected_calls(given) == [
         {"name": "f", "arguments": None},
         {"name": "g", "arguments": {"a": 1}, "compare": ["a", "1"]},
         {"name": "h", "arguments": {}, "compare": ["b"]},
@@ -471,3 +472,15 @@ def test_json_of_any_values() -> None:
     assert dump({"b": [1, None], "a": UNKNOWN, 3: True}) == '{"3":true,"a":"a Python object","b":[1,null]}'
     assert dump({"b": 10**30, ("a",): 1, "c": UNKNOWN}) == f'{{"b": {10**30}, "c": "a Python object"}}'
     assert [parse_text(text, "none") for text in (" 3", " ", "x", 7, None)] == [3, "none", "x", 7, None]
+
+
+def test_arguments_are_plain_data_that_can_be_compared_and_saved() -> None:
+    deep: Any = 1
+    for _ in range(5000):
+        deep = [deep]
+    given = {"b": float("nan"), "a": 1 << 70, "c": np.int64(3), 4: (1, {2}), "e": deep}
+    [call] = read_calls([{"name": "f", "arguments": given}])
+    assert list(call["arguments"]) == ["4", "a", "b", "c", "e"]
+    assert call["arguments"] | {"e": None} == {"4": [1, "a Python set"], "a": 2.0**70, "b": None, "c": 3, "e": None}
+    column = FieldColumn.of([[call], None])
+    assert column.digest == FieldColumn.of([json.loads(text[0]) if text else None for text in column.to_texts()]).digest

@@ -422,29 +422,29 @@ def test_system_prompts_of_a_context_are_kept_if_asked_for() -> None:
     assert found == ((["p", "a"], ["system", "user"]), [])
 
 
-MADE, EMPTY = '[{"arguments":{"a":1},"name":"f"}]', "[]"
+EMPTY: list[dict[str, object]] = []
 LISTED = [{"name": "f", "arguments": {"a": 1}}]
-WITH_RESULT = '[{"arguments":{"a":1},"error":false,"name":"f"}]'
+WITH_RESULT = [{"name": "f", "arguments": {"a": 1}, "error": False}]
 
 
 @pytest.mark.parametrize(
     ("given", "calls", "expected"),
     [
         ({}, None, None),
-        ({"tool_calls": LISTED}, MADE, None),
-        ({"tool_calls": tuple(LISTED)}, MADE, None),
-        ({"tool_calls": np.array(LISTED, object)}, MADE, None),
-        ({"tool_calls": LISTED[0]}, MADE, None),
-        ({"tool_calls": json.dumps(LISTED)}, MADE, None),
+        ({"tool_calls": LISTED}, LISTED, None),
+        ({"tool_calls": tuple(LISTED)}, LISTED, None),
+        ({"tool_calls": np.array(LISTED, object)}, LISTED, None),
+        ({"tool_calls": LISTED[0]}, LISTED, None),
+        ({"tool_calls": json.dumps(LISTED)}, LISTED, None),
         ({"tool_calls": []}, EMPTY, None),
         ({"tool_calls": NAN}, None, None),
-        ({"expected_calls": LISTED}, EMPTY, MADE),
+        ({"expected_calls": LISTED}, EMPTY, LISTED),
         ({"expected_calls": NAN}, None, None),
-        ({"tool_calls": LISTED, "expected_calls": []}, MADE, EMPTY),
+        ({"tool_calls": LISTED, "expected_calls": []}, LISTED, EMPTY),
         ({"tool_calls": [say("user", "a"), CALLING, say("tool", "b")]}, WITH_RESULT, None),
-        ({"tool_calls": [{"type": "reasoning"}, CALLING]}, MADE, None),
+        ({"tool_calls": [{"type": "reasoning"}, CALLING]}, LISTED, None),
         ({"tool_calls": [say("user", "a")]}, None, None),
-        ({"response": CALLING}, MADE, None),
+        ({"response": CALLING}, LISTED, None),
         ({"response": [CALLING, say("tool", "b")]}, WITH_RESULT, None),
         ({"response": [{"tool_calls": LISTED, "content": ""}, {"from": "tool", "value": "b"}]}, WITH_RESULT, None),
         ({"response": [say("user", "b", tool_calls=LISTED)]}, None, None),
@@ -452,7 +452,7 @@ WITH_RESULT = '[{"arguments":{"a":1},"error":false,"name":"f"}]'
         ({"response": "x", "tool_calls": None}, None, None),
     ],
 )
-def test_calls_of_a_row(given: dict[str, object], calls: str | None, expected: str | None) -> None:
+def test_calls_of_a_row(given: dict[str, object], calls: list[object] | None, expected: list[object] | None) -> None:
     assert reading(lambda reader: reader.read_calls(given)) == ((calls, expected), [])
     every = reading(lambda reader: reader.read_calls(given), every_call=True)
     assert every == ((EMPTY if calls is None else calls, expected), [])
@@ -502,11 +502,11 @@ def test_what_is_no_label_is_left_out_with_a_warning(value: object, kind: str) -
     assert note.startswith(f"the label 'ok' is {kind}, and is not read: ")
 
 
-def test_labels_of_a_turn_are_one_text() -> None:
+def test_labels_of_a_turn_by_name() -> None:
     labelled: dict[str, object] = {"labels": '{"act": "ask"}'}
-    assert reading(lambda reader: reader.read_turn_labels(labelled)) == ('{"act":[1,{"ask":1}]}', [])
+    assert reading(lambda reader: reader.read_turn_labels(labelled)) == ({"act": [1, {"ask": 1}]}, [])
     both: dict[str, object] = {"labels": [{"act": "ask"}, {"act": "ask"}]}
-    assert reading(lambda reader: reader.read_turn_labels(both)) == ('{"act":[2,{"ask":2}]}', [])
+    assert reading(lambda reader: reader.read_turn_labels(both)) == ({"act": [2, {"ask": 2}]}, [])
     assert reading(lambda reader: reader.read_turn_labels({"labels": {"act": None}})) == (None, [])
     assert reading(lambda reader: reader.read_turn_labels({})) == (None, [])
 

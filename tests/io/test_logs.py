@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import zipfile
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import pytest
 
 from dialeval.core import inputs
 from dialeval.core.errors import collect_warnings
+from dialeval.core.inputs import Input
 from dialeval.io.reading import read_responses
 from dialeval.io.rows import Rows
 
@@ -32,6 +34,10 @@ def load(name: str) -> Any:
 def read(name: str) -> Rows:
     (rows,) = read_responses(LOGS / name)
     return rows
+
+
+def columns(rows: Rows) -> Mapping[Input, Iterable[Any]]:
+    return rows.columns
 
 
 def test_mt_bench_answers() -> None:
@@ -86,7 +92,7 @@ def test_chats_that_only_call_tools() -> None:
     name = "openai-cookbook/tool-calls-fine-tuning.jsonl"
     given, rows = load(name), read(name)
     expected = [[call["function"]["name"] for call in each["messages"][-1]["tool_calls"]] for each in given]
-    assert [[call["name"] for call in json.loads(texts[0])] for texts in rows.columns[inputs.CALLS]] == expected
+    assert [[call["name"] for call in calls] for calls in columns(rows)[inputs.CALLS]] == expected
     assert set(rows.responses) == {""}
 
 
@@ -103,7 +109,7 @@ def test_inspect_archives(name: str) -> None:
     assert (rows.system, len(rows)) == (header["eval"]["model"], len(samples))
     judged = [each for each in samples if each["scores"]]
     scored = {(str(s["id"]), str(s["epoch"]), float(s["scores"]["match"]["value"] == "C")) for s in judged}
-    trials = [json.loads(text) for texts in rows.columns.get(inputs.TRIALS, ()) for text in texts]
+    trials = [trial for trials in columns(rows).get(inputs.TRIALS, ()) for trial in trials]
     assert {(trial["task"], trial["trial"], trial["reward"]) for trial in trials} == scored
 
 

@@ -49,7 +49,7 @@ def test_parts_of_the_ai_sdk(tmp_path: Path) -> None:
     ]
     [rows] = read_responses(write(tmp_path / "chat.json", {"id": "c", "messages": chat}))
     assert (list(rows.responses), cells(rows, "context")) == ([SAID], [[ASKED]])
-    assert [call["name"] for call in json.loads(cells(rows, "calls")[0][0])] == ["timetable", "map"]
+    assert [call["name"] for call in cells(rows, "calls")[0]] == ["timetable", "map"]
 
 
 def test_a_list_of_messages_is_one_chat(tmp_path: Path) -> None:
@@ -226,7 +226,7 @@ def test_sessions_of_claude_code(tmp_path: Path) -> None:
     assert list(rows.responses) == ["I look it up.", SAID, "Done."]
     account = rows.account
     assert (account.user_turns, account.tool_calls, account.without_reply) == (2, 1, 0)
-    assert json.loads(cells(rows, "calls")[1][0])[0]["error"] is True
+    assert cells(rows, "calls")[1][0]["error"] is True
 
 
 def test_history_is_context_and_is_not_counted() -> None:

@@ -347,7 +347,7 @@ def test_several_scores_are_no_reward() -> None:
         [rows] = read_responses([row])
     assert inputs.TRIALS not in rows.columns
     [chosen] = read_responses([row], {"reward": "reward.judge"})
-    assert json.loads(next(iter(chosen.columns[inputs.TRIALS]))[0])["reward"] == 0
+    assert next(iter(chosen.columns[inputs.TRIALS]))[0]["reward"] == 0
     with pytest.warns(UserWarning, match="is not between 0 and 1, so no trial passed or failed"):
         [scale] = read_responses([{**row, "reward": 8}])
     assert inputs.TRIALS not in scale.columns

@@ -234,7 +234,7 @@ def to_rows(rows: Rows) -> list[dict[str, Any]]:
         row["context"] = context if any(roles) else cell.get("context")
         seconds = float(cell.get("latency", math.nan))
         row["latency"] = None if math.isnan(seconds) else seconds
-        row["tool_calls"] = json.loads(cell["calls"][0]) if cell.get("calls") else None
+        row["tool_calls"] = cell.get("calls")
         row["error"] = "failed" if cell.get("outcome") == ["error"] else None
         row["response"] = None if cell.get("outcome") == ["missing"] else response
         row["turn"] = None if rows.turns is None or rows.turns[at] < 0 else int(rows.turns[at])

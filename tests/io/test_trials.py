@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
@@ -22,10 +21,10 @@ def trial(task: object, number: object, reward: object, response: str = "a", **m
 
 def counts(rows: Any) -> list[list[int]]:
     """Trials with a reward and passes by dialogue, in its first row."""
-    texts, ends = list(rows.columns[inputs.TRIALS]), rows.dialogue_offsets().tolist()
+    by_row, ends = list(rows.columns[inputs.TRIALS]), rows.dialogue_offsets().tolist()
     found: list[list[int]] = []
     for start, stop in pairwise(ends):
-        trials = [json.loads(text) for row in texts[start:stop] for text in row]
+        trials = [trial for row in by_row[start:stop] for trial in row or ()]
         found += [list(count_trials(trials)), *[[]] * (stop - start - 1)]
     return found
 

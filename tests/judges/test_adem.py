@@ -11,10 +11,11 @@ import pytest
 
 from dialeval.core.errors import SettingError
 from dialeval.io.ratings import digest_ratings, read_ratings
-from dialeval.judges import validation
+from dialeval.judges import training
 from dialeval.judges.adem import load_adem, open_judge
+from dialeval.judges.attacks import attack_systems, read_attacked
 from dialeval.judges.schemas import Calibration, TextEncoder
-from dialeval.judges.validation import attack_systems, read_attacked, round_numbers, sample_rows, train
+from dialeval.judges.training import round_numbers, sample_rows, train
 from dialeval.metrics.encoder_files import find_encoder
 from judges.test_adem_commands import written
 from judges.tiny_judges import invented_ratings
@@ -74,7 +75,7 @@ def test_attacked_are_some_rows_with_a_context_and_a_reference(monkeypatch: pyte
     assert sample_rows(changed).responses == ratings.responses[2:10]
     assert sample_rows(replace(changed, contexts=[[]] * 12)).responses == ratings.responses, "no row has both"
     assert len(sample_rows(invented_ratings(501)).responses) == 500
-    monkeypatch.setattr(validation, "ATTACKED_ROWS", 5)
+    monkeypatch.setattr(training, "ATTACKED_ROWS", 5)
     places = [ratings.responses.index(text) for text in sample_rows(changed).responses]
     assert len(places) == 5
     assert places == sorted(set(places))
@@ -91,19 +92,12 @@ def test_settings_are_reported_by_the_names_that_people_read(tmp_path: Path) -> 
         "encoder digest": find_encoder(encoder).digest,
         "tokens of a text": 32,
     }
-    adem, identity = (
-        train([rated], encoder=encoder, tokens=32, kind=kind, strength=2.0, validate=False)
-        for kind in ("adem", "identity")
-    )
-    found, untrained = (each.weights.facts["settings"] for each in (adem, identity))
-    assert found == {"kind": "adem", **common, "strength": 2.0, "response strength": 100.0, "rank": 8}
-    assert untrained == {"kind": "identity", **common}
+    adem = train([rated], encoder=encoder, tokens=32, strength=2.0, validate=False)
+    assert adem.weights.facts["settings"] == {**common, "strength": 2.0, "response strength": 100.0, "rank": 8}
     assert (adem.command, adem.title) == ("dialeval.adem.train(...)", "A judge of dialogue responses")
 
 
-def test_recipes_and_contexts_are_checked() -> None:
-    with pytest.raises(SettingError, match="one of adem, identity, not 'odd'"):
-        train([], kind="odd")
+def test_contexts_are_checked() -> None:
     with pytest.raises(SettingError, match="at least one turn"):
         train([], turns=0)
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from dialeval.core.errors import SettingError
-from dialeval.judges.fitting import SET_WEIGHT, AdemSettings, fit, fit_adem, fit_identity, make_examples
+from dialeval.judges.fitting import SET_WEIGHT, AdemSettings, fit_adem, make_examples
 from judges.tiny_judges import invented_ratings, tiny_vectors
 
 
@@ -58,13 +58,6 @@ def test_settings_are_checked_one_by_one(wrong: dict[str, float]) -> None:
         AdemSettings(**wrong)  # type: ignore[arg-type]
     AdemSettings(rank=0)
     assert AdemSettings() == AdemSettings(30.0, 100.0, 8)
-
-
-def test_each_kind_is_its_own_fit(tmp_path: Path) -> None:
-    examples = make_examples(invented_ratings(60), tiny_vectors(tmp_path / "e"))
-    settings = AdemSettings(strength=2.0)
-    assert fit("adem", examples, settings).digest == fit_adem(examples, settings).digest
-    assert fit("identity", examples).digest == fit_identity(examples).digest
 
 
 def test_rows_of_a_shared_context_are_kept_apart(tmp_path: Path) -> None:

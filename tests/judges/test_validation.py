@@ -7,11 +7,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.stats import spearmanr
 
 from dialeval.io.packs import Progress
-from dialeval.judges.card import Validation
 from dialeval.judges.fitting import AdemSettings, Examples, fit_adem, make_examples
-from dialeval.judges.validation import (
+from dialeval.judges.training import (
+    Validation,
     _judge_left_out,
     _split_sets,
     compare_columns,
@@ -53,11 +54,11 @@ def test_agreement_is_that_of_judges_fitted_to_the_other_sets(tmp_path: Path) ->
     scores = fit_adem(examples.select_sets(["set0", "set2"])).score(test)
     agreed = found.sets["set1"]["adem"]
     assert agreed.rows == 30
-    assert agreed.pearson == pytest.approx(np.corrcoef(scores, test.scores)[0, 1])
-    low, high = agreed.pearson_interval
-    assert low < agreed.pearson < high
-    means = [each["adem"].pearson for each in found.sets.values()]
-    assert found.mean["adem"].pearson == pytest.approx(np.mean(means))
+    assert agreed.spearman == pytest.approx(spearmanr(scores, test.scores)[0])
+    low, high = agreed.spearman_interval
+    assert low < agreed.spearman < high
+    means = [each["adem"].spearman for each in found.sets.values()]
+    assert found.mean["adem"].spearman == pytest.approx(np.mean(means))
 
 
 def test_a_set_that_is_not_judged_has_no_agreement(tmp_path: Path) -> None:
@@ -74,11 +75,10 @@ def test_a_set_that_is_not_judged_has_no_agreement(tmp_path: Path) -> None:
 def test_too_few_values_agree_with_nobody() -> None:
     scores = np.array([1.0, 2.0, 4.0])
     known, coefficients = correlate(scores**2, scores, np.arange(3))
-    assert known.pearson == pytest.approx(np.corrcoef(scores**2, scores)[0, 1])
-    assert (known.rows, coefficients.shape) == (3, (DEFAULT_RESAMPLES, 2))
+    assert (known.rows, coefficients.shape) == (3, (DEFAULT_RESAMPLES,))
     assert known.spearman == pytest.approx(1)
     unknown, nothing = correlate(scores[:2], scores[:2], np.arange(2))
     assert unknown.rows == 2
-    assert np.isnan([unknown.pearson, unknown.spearman, *unknown.pearson_interval, *unknown.spearman_interval]).all()
+    assert np.isnan([unknown.spearman, *unknown.spearman_interval]).all()
     assert nothing.shape == coefficients.shape
     assert np.isnan(nothing).all()

@@ -6,13 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import orjson
 from hypothesis import strategies as st
 
 from dialeval.core import inputs
-from dialeval.core.columns import ColumnData, RaggedColumn
+from dialeval.core.columns import ColumnData, FieldColumn
 from dialeval.core.inputs import Input
-from dialeval.metrics.check_files import load_checks
+from dialeval.metrics.checks import load_checks
 from laws.worlds import World
 
 
@@ -25,12 +24,12 @@ class Row:
 
 
 def columns(rows: Sequence[Row]) -> dict[Input, ColumnData]:
-    def texts(calls: Sequence[Any] | None) -> list[str]:
-        return [] if calls is None else [orjson.dumps(calls).decode()]
+    def column(calls: Sequence[Sequence[Any] | None]) -> FieldColumn:
+        return FieldColumn.of([None if some is None else list(some) for some in calls])
 
     return {
-        inputs.CALLS: RaggedColumn.from_lists([texts(row.made) for row in rows]),
-        inputs.EXPECTED_CALLS: RaggedColumn.from_lists([texts(row.expected) for row in rows]),
+        inputs.CALLS: column([row.made for row in rows]),
+        inputs.EXPECTED_CALLS: column([row.expected for row in rows]),
     }
 
 

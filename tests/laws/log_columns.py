@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import orjson
 from hypothesis import strategies as st
 
 from dialeval.core import inputs
@@ -27,9 +26,8 @@ class Row:
 
 
 def columns(rows: Sequence[Row]) -> dict[Input, ColumnData]:
-    labels = [read_labels(row.annotators) for row in rows]
     return {
-        inputs.TURN_LABELS: RaggedColumn.from_lists([[orjson.dumps(each).decode()] if each else [] for each in labels]),
+        inputs.TURN_LABELS: FieldColumn.of([read_labels(row.annotators) or None for row in rows]),
         inputs.RESPONSE: TextColumn.from_strings(["" if row.failure else "yes" for row in rows]),
         inputs.OUTCOME: RaggedColumn.from_lists([[row.failure] if row.failure else [] for row in rows]),
         inputs.LATENCY: FieldColumn.of([row.seconds for row in rows], is_number=True),

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-import orjson
 from hypothesis import strategies as st
 
 from dialeval.core import inputs
-from dialeval.core.columns import ColumnData, RaggedColumn
+from dialeval.core.columns import ColumnData, FieldColumn
 from dialeval.core.inputs import Input
 from laws.worlds import World
 
@@ -23,17 +22,17 @@ class Row:
     unjudged: int = 0
 
 
-def texts(row: Row) -> list[str]:
+def trials_of(row: Row) -> list[dict[str, object]]:
     rewards = [1.0] * row.passes + [0.5] * (row.trials - row.passes) + [None] * row.unjudged
     given: dict[str, object] = {"task": f"task {id(row)}", "parts": {}, "end": None}
     return [
-        orjson.dumps(given | {"trial": str(n), "reward": reward, "cost": None if reward is None else n / 8}).decode()
+        given | {"trial": str(n), "reward": reward, "cost": None if reward is None else n / 8}
         for n, reward in enumerate(rewards)
     ]
 
 
 def columns(rows: Sequence[Row]) -> dict[Input, ColumnData]:
-    return {inputs.TRIALS: RaggedColumn.from_lists([texts(row) for row in rows])}
+    return {inputs.TRIALS: FieldColumn.of([trials_of(row) or None for row in rows])}
 
 
 counted = st.integers(0, 9).flatmap(

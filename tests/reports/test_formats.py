@@ -13,6 +13,7 @@ from rich.console import Console
 from dialeval.reports.documents import (
     Document,
     Table,
+    escape_latex,
     escape_markdown,
     format_csv,
     format_html_table,
@@ -22,7 +23,6 @@ from dialeval.reports.documents import (
     to_latex,
     to_markdown,
 )
-from dialeval.reports.latex import escape_latex
 
 TABLE = Table(["metric", "a|b", "c_d"], [["bleu-4", "0.5 [0.1]", "-1"], ["x&y", "", "2"]])
 

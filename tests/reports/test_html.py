@@ -148,7 +148,7 @@ def test_the_policy_allows_the_scripts_of_the_page_and_no_others() -> None:
         assert not re.search("<!--|</?script", text, re.IGNORECASE)
 
 
-@pytest.mark.parametrize("kind", ["alignments", "transcripts", "curves"])
+@pytest.mark.parametrize("kind", ["alignments", "transcripts"])
 @pytest.mark.parametrize("broken", [["a"], {"a": [{"dialogue": "x"}]}, {"a": None}])
 def test_broken_details_never_reach_a_report(tmp_path: Path, kind: str, broken: object) -> None:
     folder = Run({"a": result()}, "0", details={kind: broken}).save(tmp_path)

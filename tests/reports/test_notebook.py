@@ -179,6 +179,7 @@ def test_every_table_converts_and_shows_itself() -> None:
             4 * 3 * 2,
         ),
         "sequential": (dialeval.run_sequential_test(run), 2 * 2),
+        "trend": (dialeval.fit_trend(run), 2 * 3),
         "items": (run.score_table, 3 * len(rows)),
         "sample": (drawn, len(drawn.rows)),
         "ranking": (dialeval.rank([{"a": "a", "b": HOSTILE, "better": side} for side in "abab"]), 2),
@@ -195,4 +196,6 @@ def test_every_table_converts_and_shows_itself() -> None:
     assert set(parts["slice"]) == {"Bern", "Genf", "1", "3"}
     own = parts[(parts["slice"] == "Genf") & (parts["system"] == HOSTILE) & (parts["metric"] == "length")]
     assert own[["units", "mean", "difference"]].to_numpy().tolist() == [[12, 3.0, 2.0]]
+    trend = tables["trend"][0].to_pandas()
+    assert trend[trend["metric"] == "length"]["value"].tolist() == [run[name]["length"].mean for name in run]
     assert "10 of 108 rows" in text_of(run.score_table._repr_html_())

@@ -18,7 +18,6 @@ from dialeval.core.errors import SettingError
 from dialeval.multiwoz import Evaluator
 from dialeval.reports.schemas import make_schema
 from dialeval.suites.breakdown.judge import detect, save_labels
-from dialeval.suites.breakdown.report import with_curves
 from dialeval.suites.lsdscc.evaluation import evaluate_hypotheses
 from judges.tiny_judges import tiny_dialogue_judge
 
@@ -58,7 +57,7 @@ def test_saved_and_printed_runs(tmp_path: Path, run: dialeval.Run) -> None:
         dialeval.evaluate(["one"], ["two"], metrics="bleu-4,length"),
         evaluate_hypotheses({"safe": HERE / "lsdscc" / "safe.txt"}, reference_groups=HERE / "lsdscc" / "groups.json"),
         evaluator.with_transcripts(evaluator.run(predictions), predictions),
-        with_curves(evaluate_breakdown(talks / "data", [talks / "keywords"])),
+        evaluate_breakdown(talks / "data", [talks / "keywords"]),
     ]
     for number, each in enumerate(runs):
         each.save(tmp_path / str(number))
@@ -119,7 +118,9 @@ def test_what_people_say(rated: Path) -> None:
     fits("estimate", orjson.loads(orjson.dumps(people.to_dict())))
     agreed = dialeval.measure_agreement(rated / "rows.jsonl", metrics="length,rouge-l", resamples=50)
     fits("agreement", orjson.loads(orjson.dumps(agreed.to_dict())))
-    ranked = dialeval.rank(dialeval.load(rated / "results"), metric="rouge-l")
+    ranked = dialeval.rank(
+        [{"a": "x", "b": "y", "better": side, "dialog_id": side * n} for n in range(1, 4) for side in "ab"]
+    )
     fits("ranking", orjson.loads(orjson.dumps(ranked.to_dict())))
 
 

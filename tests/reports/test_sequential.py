@@ -1,4 +1,4 @@
-"""Interim looks in every format."""
+"""Interim looks and trends in every format."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ import io
 import json
 
 import dialeval
-from dialeval.reports.documents import FORMATS, lay_out
+from dialeval.core.result import Run
+from dialeval.reports.documents import FORMATS, describe_result, lay_out
 from human.rated_runs import run_of
 from human.test_report import printed
 
@@ -34,3 +35,18 @@ def test_every_format_of_interim_looks() -> None:
     assert "\n| metric | system |" in FORMATS["md"](FOUND)
     assert r"\toprule" in FORMATS["latex"](FOUND)
     assert json.loads(FORMATS["json"](FOUND)) == FOUND.to_dict()
+
+
+def test_every_format_of_trends() -> None:
+    made = [
+        dialeval.evaluate({f"v{at}": ["w " * (at + n % 3 + 1) for n in range(30)]}, metrics="length") for at in range(3)
+    ]
+    found = dialeval.fit_trend(Run({name: result for run in made for name, result in run.items()}, "0"))
+    shown = describe_result(found)
+    assert shown.sentences[0] == "Paired design: the same 30 rows in all systems."
+    assert shown.sentences[1].startswith("length rises: +1.00")
+    assert FORMATS["md"](found).startswith("Paired design")
+    lines = list(csv.DictReader(io.StringIO(FORMATS["csv"](found))))
+    assert [(line["system"], float(line["value"])) for line in lines] == [("v0", 2.0), ("v1", 3.0), ("v2", 4.0)]
+    assert json.loads(FORMATS["json"](found))["design"] == "paired"
+    assert "length" in FORMATS["latex"](found)

@@ -22,8 +22,8 @@ from dialeval.core import inputs
 from dialeval.core.errors import SettingError
 from dialeval.core.fold import Metric
 from dialeval.metrics.registry import explain, registry
-from dialeval.suites.multiwoz.feature import STATES, TASK_TURNS
-from dialeval.suites.sgd.feature import FRAMES, SPANS
+from dialeval.suites.multiwoz import STATES, TASK_TURNS
+from dialeval.suites.sgd import FRAMES, SPANS
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGES = ("metrics.md", "floors.md")

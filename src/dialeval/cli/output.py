@@ -47,7 +47,7 @@ _MOST_SKIPPED = 3
 SAVED: list[Path] = []
 """Where runs were saved: the command line prints it last."""
 STYLE = "dialeval.style"
-"""Where the context of a command holds how a table for a paper looks: arguments of `reports.latex.make_style`."""
+"""Where the context of a command holds how a table for a paper looks: arguments of `reports.documents.make_style`."""
 VERBOSE = "dialeval.verbose"
 """Where the context of a command holds whether `-v` was given."""
 UNSAVED: list[DialevalError] = []
@@ -103,24 +103,21 @@ def deliver_run(
     folder: Path | None = None,
     force: bool = False,
     *,
-    transpose: bool = False,
     by: Sequence[str] = (),
     compared: bool = True,
     saved: Run | None = None,
 ) -> None:
-    """Compare the systems of a run, save it in a folder if there is one, print it, and suggest the next command.
+    """Compare the systems of a run, save it in a folder if there is one, and print it.
 
     `saved`: the run to save, where it has more details than the one to print. Others: see `print_run`.
     """
     verdict = compare_and_save(run, format_ if compared else None, folder, force, saved)
-    print_run(run, format_, transpose, by, compared, verdict)
-    suggest_next_command(run, format_, folder)
+    print_run(run, format_, by, compared, verdict)
 
 
 def print_run(
     run: Run,
     format_: str,
-    transpose: bool = False,
     by: Sequence[str] = (),
     compared: bool = True,
     verdict: RunVerdict | None = None,
@@ -142,7 +139,7 @@ def print_run(
         run, verdict = run_to_percent(run), None if verdict is None else verdict.to_percent(run)
     table: RenderableType = ""
     if format_ == "table":
-        table = tables.lay_out(run, verdict, transpose=transpose)
+        table = tables.lay_out(run, verdict)
     if by:
         from dialeval.analysis.slices import compare_slices
         from dialeval.reports.slices import MOST_TESTS
@@ -151,8 +148,6 @@ def print_run(
         print_slices(format_, table, run, by_slice, percent=percent)
     elif table:
         print_content(table)
-    elif transpose:
-        print_content(tables.FORMATS[format_](run, transpose=True, **(get_style() if format_ == "latex" else {})))
     else:
         print_as(format_, tables, run)
     if format_ in ("table", "md", "latex") and (standing := tables.describe_standing(run)):
@@ -191,12 +186,6 @@ def check_percent(format_: str | None, percent: bool) -> None:
     """Refuse --percent with a format for programs, which holds scores as they are (UsageError)."""
     if percent and format_ not in ("table", "md", "latex"):
         raise click.UsageError("--percent needs -f table, md or latex; other formats keep the original scale")
-
-
-def check_transpose(format_: str | None, transpose: bool, formats: Sequence[str] = ("table", "md", "latex")) -> None:
-    """Refuse --transpose with a format that has no rows and columns to swap (UsageError)."""
-    if transpose and format_ not in formats:
-        raise click.UsageError(f"--transpose is for -f {', '.join(formats)}; others hold a line per system and metric")
 
 
 def print_skipped(skipped: Mapping[str, str]) -> None:
@@ -344,18 +333,6 @@ def print_saved() -> None:
     while SAVED:
         folder = shlex.quote(str(SAVED.pop(0)))
         print_err(f"saved in {folder}; open it row by row: dialeval report {folder}")
-
-
-def suggest_next_command(run: Run, format_: str | None, folder: Path | None) -> None:
-    """Print the command to type next, after a table in a terminal."""
-    if format_ != "table" or not sys.stderr.isatty():
-        return
-    if folder is None:
-        print_err(f"next: {quote_command()} -o results/   saves the run, for dialeval report results/")
-    else:
-        what = "compare" if len(run) - len(run.baselines) > 1 else "report"
-        why = "every difference, with tests" if what == "compare" else "one page with every row"
-        print_err(f"next: dialeval {what} {shlex.quote(str(folder))}   {why}")
 
 
 _SECRET_HEADER = re.compile(r"((?:--llm-header=)?[^=]+=)[^$]+")

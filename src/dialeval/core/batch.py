@@ -77,25 +77,17 @@ class Batch(Cache):
     @property
     def failed(self) -> Mask:
         """Whether the reply of each row failed: there is none, it is empty, or it is an error."""
-        return self._has_text(inputs.OUTCOME)
+        column = self.columns.get(inputs.OUTCOME)
+        return np.zeros(self.size, np.bool_) if column is None else np.diff(cast("RaggedColumn", column).offsets) > 0
 
     @property
     def silent(self) -> Mask:
         """Whether each row only calls tools: it is no failure, and has no text to be measured."""
-        if inputs.CALLS not in self.columns or not isinstance(self.columns.get(inputs.RESPONSE), TextColumn):
+        responses, calls = self.columns.get(inputs.RESPONSE), self.columns.get(inputs.CALLS)
+        if not isinstance(calls, FieldColumn) or not isinstance(responses, TextColumn):
             return np.zeros(self.size, np.bool_)
-        return self.derive("silent", self._find_silent)
-
-    def _find_silent(self) -> Mask:
-        responses, calls = cast("TextColumn", self.columns[inputs.RESPONSE]), self.columns[inputs.CALLS]
-        silent: Mask = (responses.ends == responses.starts) & self._has_text(inputs.CALLS) & ~self.failed
-        for row in np.flatnonzero(silent).tolist():
-            silent[row] = cast("RaggedColumn", calls)[row] != ["[]"]
-        return silent
-
-    def _has_text(self, need: Input) -> Mask:
-        column = self.columns.get(need)
-        return np.zeros(self.size, np.bool_) if column is None else np.diff(cast("RaggedColumn", column).offsets) > 0
+        called = self.derive("called", lambda: np.array(list(map(bool, calls)), np.bool_))
+        return (responses.ends == responses.starts) & called & ~self.failed
 
     def take(self, rows: Ints) -> Batch:
         """Return some rows as a batch in which each is a dialogue of its own."""

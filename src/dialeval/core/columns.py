@@ -378,10 +378,15 @@ class FieldColumn(ObjectColumn):
     @property
     def fingerprint(self) -> Fingerprint:
         """The state of the digest, as that of columns of texts."""
+        return self.to_texts().fingerprint
+
+    def to_texts(self) -> RaggedColumn:
+        """Return the values as JSON, none in a row without one."""
         option = orjson.OPT_SORT_KEYS | orjson.OPT_NON_STR_KEYS | orjson.OPT_SERIALIZE_NUMPY
         pairs = zip(self.values, self.known, strict=True)
-        texts = [[orjson.dumps(value, default=str, option=option).decode()] if known else [] for value, known in pairs]
-        return RaggedColumn.from_lists(texts).fingerprint
+        return RaggedColumn.from_lists(
+            [[orjson.dumps(value, default=str, option=option).decode()] if known else [] for value, known in pairs]
+        )
 
     @property
     def digest(self) -> str:
@@ -391,7 +396,7 @@ class FieldColumn(ObjectColumn):
 
 def make_empty(need: Input, rows: int) -> ColumnData:
     """Return a column in which no row has a value."""
-    if isinstance(need, inputs.Column) and (need.field is not None or need in (inputs.LATENCY, inputs.SCORES)):
+    if isinstance(need, inputs.Column) and (need.field is not None or need.kind == "object" or need == inputs.LATENCY):
         return FieldColumn.of([None] * rows, is_number=need.kind == "number")
     return RaggedColumn(TextColumn.from_strings([]), np.zeros(rows + 1, np.int64))
 

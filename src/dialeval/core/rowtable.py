@@ -25,14 +25,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
+from dialeval.core import inputs
 from dialeval.core.arrays import EqualByFields, Floats, Ints, offsets_of, row_numbers
 from dialeval.core.arrow import empty_text, list_array, number_array, numbers_of, repeat_text, text_array, write_tables
-from dialeval.core.columns import RaggedColumn, SharedColumn, TextColumn
+from dialeval.core.columns import FieldColumn, RaggedColumn, SharedColumn, TextColumn
 from dialeval.core.files import write_scratch
 from dialeval.core.fold import Level
 from dialeval.core.validation import InvalidError
@@ -60,6 +62,8 @@ _DIGEST = "digest/"
 """Before the name of a digest in a file."""
 _FIELD = "field/"
 """Before the name of a field that was kept: a field may have the name of any other column."""
+_OBJECTS = tuple(map(str, (inputs.TRIALS, inputs.CALLS, inputs.EXPECTED_CALLS)))
+_OBJECT_LISTS = msgspec.json.Decoder(list[dict[str, Any]])
 _CONTINUES = "_continues"
 """After the name of a column of lists: whether a row has the texts of the row before, and then its own."""
 
@@ -83,6 +87,8 @@ class RowTable(EqualByFields):
     """Further fields of the rows that were kept: the values of each row as texts, none, one or several."""
     digests: Mapping[str, Digests] = field(default_factory=dict)
     """Digests of the rows by name: `PROMPT`, `REFERENCE`, whatever the rows have; see `text.row_digests`."""
+    objects: Mapping[str, FieldColumn] = field(default_factory=dict)
+    """Columns of objects by name: calls and trials, a list of plain objects or None per row; JSON in files."""
 
     def __len__(self) -> int:
         return int(self.offsets[-1])
@@ -115,6 +121,7 @@ class RowTable(EqualByFields):
             {name: column.take(rows) for name, column in self.texts.items()},
             {name: column.take(rows) for name, column in self.fields.items()},
             {name: column[rows] for name, column in self.digests.items()},
+            {name: column.take(rows) for name, column in self.objects.items()},
         )
 
     @classmethod
@@ -141,6 +148,10 @@ class RowTable(EqualByFields):
         texts = self.texts[name][row] if name in self.texts else ()
         return [texts] if isinstance(texts, str) else list(texts)
 
+    def objects_at(self, name: str, row: int) -> list[Mapping[str, Any]] | None:
+        """Return the objects of a row in a column; None where it has none."""
+        return self.objects[name][row] if name in self.objects else None
+
     def to_arrow(self, system: str) -> pa.Table:
         """Return the table as it is saved, one line per row; `row` and `dialogue` count from 1."""
         import pyarrow as pa
@@ -157,7 +168,7 @@ class RowTable(EqualByFields):
             columns["turn"] = number_array(self.turns, self.turns == NO_TURN)
         columns |= {_DIGEST + name: number_array(column.view(np.int64)) for name, column in self.digests.items()}
         if rows <= SAVED_TEXT_ROWS:
-            for name, column in self.texts.items():
+            for name, column in {**self.texts, **{n: each.to_texts() for n, each in self.objects.items()}}.items():
                 columns |= _text_arrays(name, column)
         for name, values in self.fields.items():
             columns |= _text_arrays(_FIELD + name, values)
@@ -176,7 +187,8 @@ class RowTable(EqualByFields):
             raise InvalidError("the rows are not numbered from 1 on")
         firsts = np.flatnonzero(np.diff(clusters, prepend=-1))
         kept = [name for name in columns if name.startswith(_FIELD)]
-        expected = (*_PLACES, *_DIGESTS, *kept)
+        objects = [name for name in _OBJECTS if name in columns]
+        expected = (*_PLACES, *_DIGESTS, *kept, *objects)
         names = [name for name in columns if name not in expected and not name.endswith(_CONTINUES)]
         texts = {name: _text_column(columns[name], columns.get(name + _CONTINUES)) for name in names}
         return cls(
@@ -192,6 +204,7 @@ class RowTable(EqualByFields):
                 for name in _DIGESTS
                 if name in columns
             },
+            {name: _object_column(columns[name]) for name in objects},
         )
 
 
@@ -226,6 +239,14 @@ def _text_column(array: pa.Array, continues: pa.Array | None) -> Texts:
     if continues is None:
         return column
     return SharedColumn.from_steps(column, numbers_of(continues, False))
+
+
+def _object_column(array: pa.Array) -> FieldColumn:
+    texts = _field_column(array)
+    try:
+        return FieldColumn.of([_OBJECT_LISTS.decode(text[0]) if text else None for text in texts])
+    except (msgspec.DecodeError, RecursionError):
+        raise InvalidError("a column of objects holds something else") from None
 
 
 def _field_column(array: pa.Array) -> RaggedColumn:

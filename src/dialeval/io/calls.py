@@ -10,10 +10,10 @@
 | MCP | a JSON-RPC request `tools/call` with `params` | `result` with `isError`, or `error` |
 | tau-bench, tau2-bench, inspect_ai | `name` or `function`, `arguments` or `kwargs` | role `tool` with `error` |
 
-A column of calls holds at most one text per row: the calls of a row or, in the last row of a chat, those of the whole
-chat, as a JSON list of objects with `name`, `arguments` and, where the result is known, `error`. A row without a text
-has no calls to look at, which is not the same as an empty list. Expected calls are such a list too. `arguments` is null
-where an expected call names none (any are correct), and `compare` lists the arguments that count, where it is given.
+A column of calls holds a list or None per row: the calls of a row or, in the last row of a chat, those of the whole
+chat, each with `name`, `arguments` and, where the result is known, `error`. A row with None has no calls to look at,
+which is not the same as an empty list. Expected calls are such lists too. `arguments` is None where an expected call
+names none (any are correct), and `compare` lists the arguments that count, where it is given.
 
 A result is an error if it is marked as one (`error`, `is_error`, `isError`, `status`), or if its text starts with
 "Error", as in tau-bench. It belongs to the call with its id; without ids to the first call of its name that has none.
@@ -23,15 +23,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
+from math import isfinite
 from typing import Any, NamedTuple
 
+import numpy as np
 import orjson
 
+from dialeval.core.validation import JsonObject
 from dialeval.io.row_shapes import find, value_at
-from dialeval.io.rows import LISTS, RowObject, kind_of
+from dialeval.io.rows import LISTS, RowObject, kind_of, read_number
 
-NONE = "[]"
-"""The text of a row without calls."""
 SETTINGS = orjson.OPT_SORT_KEYS | orjson.OPT_NON_STR_KEYS | orjson.OPT_SERIALIZE_NUMPY
 
 _INNER = ("function", "functionCall", "function_call", "toolUse", "params", "action")
@@ -48,6 +49,9 @@ _TYPES = {"human": "user", "ai": "assistant", "AIMessageChunk": "assistant", "to
 _EVENTS = {"user": "user", "bot": "assistant"}
 CALL_ITEMS = frozenset({"function_call", "mcp_call", "custom_tool_call"})
 _RESULT_ITEMS = frozenset({"function_call_output", "custom_tool_call_output"})
+_LEAVES = frozenset({str, bool, type(None)})
+_MOST_LEVELS = 100
+"""Arguments that are nested more deeply are replaced by their type."""
 
 
 def dump(value: object) -> str:
@@ -193,17 +197,16 @@ class CallLog:
             if at_all := by_id or ([] if has_ids else by_name):
                 self.errors[at_all[0]] = result.error
 
-    def text(self) -> str:
-        """Return the calls as the text of a row."""
-        matching = [
-            {"name": call.name, "arguments": {} if call.arguments is None else call.arguments}
+    def to_objects(self) -> list[JsonObject]:
+        """Return the calls as the value of a row."""
+        return [
+            {"name": call.name, "arguments": {} if call.arguments is None else to_plain(call.arguments)}
             | ({"error": self.errors[at]} if at in self.errors else {})
             for at, call in enumerate(self.calls)
         ]
-        return dump(matching)
 
 
-def read_calls(values: Iterable[object]) -> str:
+def read_calls(values: Iterable[object]) -> list[JsonObject]:
     """Return the calls of a row that lists them by themselves, each with its result if it has one."""
     log = CallLog()
     for at, value in enumerate(values):
@@ -213,11 +216,11 @@ def read_calls(values: Iterable[object]) -> str:
         output = next((mark for mark in marks[:2] if isinstance(mark, str)), "")
         if any(mark is not None for mark in marks):
             log.errors[at] = read_result(fields, output).error
-    return log.text()
+    return log.to_objects()
 
 
-def read_expected_calls(values: Iterable[object]) -> str:
-    """Return expected calls as the text of a row; those of others than the assistant are left out."""
+def read_expected_calls(values: Iterable[object]) -> list[JsonObject]:
+    """Return expected calls as the value of a row; those of others than the assistant are left out."""
     calls = []
     for value in values:
         outer: Mapping[str, Any] = value if isinstance(value, dict) else {}
@@ -227,8 +230,24 @@ def read_expected_calls(values: Iterable[object]) -> str:
             call = read_call(value)
             compare = function.get("compare_args", function.get("compare"))
             more = {"compare": [str(each) for each in compare]} if isinstance(compare, LISTS) else {}
-            calls.append({"name": call.name, "arguments": call.arguments, **more})
-    return dump(calls)
+            calls.append({"name": call.name, "arguments": to_plain(call.arguments), **more})
+    return calls
+
+
+def to_plain(value: object, levels: int = _MOST_LEVELS) -> object:
+    """Return a value as JSON has it: names of objects sorted, None for what is no number, floats beyond 64 bits."""
+    if type(value) in _LEAVES:
+        return value
+    if isinstance(value, dict) and levels:
+        names = value if {*map(type, value)} == {str} else {str(name): part for name, part in value.items()}
+        return {name: to_plain(names[name], levels - 1) for name in sorted(names)}
+    if isinstance(value, int):
+        return value if -(1 << 63) <= value < 1 << 64 else read_number(value)
+    if isinstance(value, float):
+        return value if isfinite(value) else None
+    if isinstance(value, np.ndarray | np.generic):
+        return to_plain(value.tolist(), levels)
+    return [to_plain(part, levels - 1) for part in value] if isinstance(value, LISTS) and levels else kind_of(value)
 
 
 def parse_text(value: object, empty: object) -> object:

@@ -29,6 +29,7 @@ import numpy as np
 from dialeval.core.account import ERROR, MISSING
 from dialeval.core.errors import add_warning
 from dialeval.core.inputs import Input
+from dialeval.core.validation import JsonObject
 from dialeval.io.calls import CallLog, read_result, unwrap
 from dialeval.io.fields import FieldReader, looks_like_prompt, parse_cell, read_message_time
 from dialeval.io.messages import Message, find_role, read_message, read_plain_message, read_role
@@ -82,10 +83,10 @@ class ReplyRow(NamedTuple):
     turn: int | None = None
     labels: Sequence[Sequence[str]] = ()
     """Values of the further fields that rows keep."""
-    calls: str | None = None
-    expected: str | None = None
-    trial: str | None = None
-    turn_labels: str | None = None
+    calls: list[JsonObject] | None = None
+    expected: list[JsonObject] | None = None
+    trial: JsonObject | None = None
+    turn_labels: Mapping[str, Any] | None = None
     latency: float | None = None
     failure: str | None = None
     """Why the reply failed, where the log says so."""
@@ -177,7 +178,7 @@ class Chat:
         text: str,
         index: int,
         failure: str | None,
-        turn_labels: str | None = None,
+        turn_labels: Mapping[str, Any] | None = None,
         latency: float | None = None,
         values: Mapping[Input, object] = MappingProxyType({}),
     ) -> None:

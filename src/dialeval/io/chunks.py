@@ -5,7 +5,7 @@
 - Rows in JSONL, also on shared storage: byte ranges of about equal size. The reader of a chunk finds the first row that
   belongs to it: `find_row_boundary` returns the same place to the reader of the chunk before.
 - Parquet: row groups.
-- Anything else (packed files, small ones, CSV, JSON, Arrow): the whole shard.
+- Anything else (packed files, small ones, CSV, JSON): the whole shard.
 - Rows in memory: as many as make a batch.
 
 No chunk splits a dialogue whose rows are consecutive. The boundaries depend on the inputs only, not on the number of

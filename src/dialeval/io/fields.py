@@ -37,7 +37,8 @@ from dialeval.core import inputs
 from dialeval.core.account import ERROR, MISSING
 from dialeval.core.errors import Problem, add_warning
 from dialeval.core.inputs import Input
-from dialeval.io.calls import NONE, CallLog, dump, join_chunks, parse_text, read_calls, read_expected_calls, unwrap
+from dialeval.core.validation import JsonObject
+from dialeval.io.calls import CallLog, join_chunks, parse_text, read_calls, read_expected_calls, unwrap
 from dialeval.io.messages import ROLES, Message, find_role, read_message, read_status
 from dialeval.io.outcomes import is_failed
 from dialeval.io.row_shapes import explain_shape, parse_reply, value_at
@@ -214,8 +215,10 @@ class FieldReader:
         message = read_message(self, unwrap(said[-1]) or said[-1], name, ASSISTANT)
         return message.text if message.failure is None else None
 
-    def read_calls(self, row: RowObject, log: CallLog | None = None) -> tuple[str | None, str | None]:
-        """Return the calls of a row and the expected ones as texts (see `calls`), None where there are none.
+    def read_calls(
+        self, row: RowObject, log: CallLog | None = None
+    ) -> tuple[list[JsonObject] | None, list[JsonObject] | None]:
+        """Return the calls of a row and the expected ones (see `calls`), None where there are none to look at.
 
         Args:
             row: The row.
@@ -225,16 +228,16 @@ class FieldReader:
         made, said = self._read_call_list(row, self.names.tool_calls), row.get(self.names.response)
         if log is None and isinstance(said, dict | list | tuple):
             log = self._read_log(said, self.names.response)
-        text: str | None = None
+        calls: list[JsonObject] | None = None
         if made is not None and any(isinstance(each, dict) and "role" in each for each in made):
             log, made = self._read_log(made, self.names.tool_calls), None
         if made is not None:
-            text = read_calls(made)
+            calls = read_calls(made)
         elif log is not None and log.calls:
-            text = log.text()
-        if text is None and (expected is not None or self.names.every_call):
-            text = NONE
-        return text, None if expected is None else read_expected_calls(expected)
+            calls = log.to_objects()
+        if calls is None and (expected is not None or self.names.every_call):
+            calls = []
+        return calls, None if expected is None else read_expected_calls(expected)
 
     def _read_call_list(self, row: RowObject, name: str) -> list[object] | None:
         """Return the calls that a field lists; in a cell of a table they may be JSON."""
@@ -366,11 +369,10 @@ class FieldReader:
         self.add_problem(f"{name} is {kind_of(value)}", "make it a text, a number, or a list of these")
         return []
 
-    def read_turn_labels(self, row: RowObject) -> str | None:
-        """Return the labels of a response as a text; None where there are none."""
+    def read_turn_labels(self, row: RowObject) -> dict[str, list[Any]] | None:
+        """Return the labels of a response; None where there are none."""
         given = parse_cell(row.get(self.names.labels))
-        found = read_labels(given if isinstance(given, LISTS) else [given])
-        return dump(found) if found else None
+        return read_labels(given if isinstance(given, LISTS) else [given]) or None
 
     def read_latency(self, row: RowObject, since: float | None = None) -> float | None:
         """Return the seconds until the response; `since`: the time of the message before."""
@@ -457,7 +459,7 @@ class FieldReader:
         return False
 
 
-def read_labels(annotators: Iterable[object]) -> dict[str, list[object]]:
+def read_labels(annotators: Iterable[object]) -> dict[str, list[Any]]:
     """Return by label how many annotators gave it, and how many of these each value.
 
     A value is a text, a list of texts (all that apply), or true or false, which is counted as an empty text; a number

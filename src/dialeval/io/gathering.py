@@ -5,16 +5,16 @@ Both read all rows, collect the problems of all of them, and then either raise o
 
 Most rows of most files are plain: an object whose response is a string, whose references and context are strings or
 lists of strings, whose dialogue and system are strings or whole numbers, and whose turn is a whole number from 0 on;
-each but the response may be null or missing. Blocks of plain rows are read column by column, in a fraction of the time;
-an Arrow table of plain columns is used over its buffers. Everything else, and every problem, is left to `FieldReader`,
-which reads rows one by one, with equal results for plain ones.
+each but the response may be null or missing. Blocks of plain rows are read column by column, in a fifth of the time.
+Everything else, and every problem, is left to `FieldReader`, which reads rows one by one, with equal results for plain
+ones.
 
 A row with `messages` is a chat (`chats`). The row's reference, if it has one, belongs to its only response; with
 several responses it is unclear whose it is, and that is a problem. In a cell of a table, messages may be JSON. Tool
 calls of a chat are data of its last row (`calls`).
 
 A row or chat with `trial` and `reward` is one trial of the task that its `dialog_id` names. Its first row holds it, as
-a JSON text with task, trial, reward and, where known, the parts of the reward, the reason for which it ended, and its
+an object with task, trial, reward and, where known, the parts of the reward, the reason for which it ended, and its
 cost. Programs write trial after trial, so that the rows of a task are not consecutive: they are sorted by task here, in
 the order of appearance, unless rows are read in chunks. A trial without a reward was not judged: its rows remain those
 of its task. A trial in which the agent says nothing, such as one that crashed, is an empty response: otherwise its task
@@ -24,14 +24,13 @@ might have no row, and be missing among the failed ones.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain, islice
 from statistics import median
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
-import orjson
 
 from dialeval.core import inputs
 from dialeval.core.account import MISSING, MOST_LISTED, SKIPPED, Account
@@ -39,9 +38,7 @@ from dialeval.core.arrays import offsets_of
 from dialeval.core.columns import ColumnData, FieldColumn, RaggedColumn, SharedColumn, TextColumn
 from dialeval.core.errors import DataError, Problem, add_warning
 from dialeval.core.inputs import Input
-from dialeval.core.validation import InvalidError
-from dialeval.io import parquet
-from dialeval.io.calls import NONE, dump
+from dialeval.core.validation import InvalidError, JsonObject
 from dialeval.io.chats import JOINED, Chat, ReplyRow, find_first_prompt, group_messages, is_message, join_output
 from dialeval.io.fields import LARGEST_TURN, FieldReader, describe_missing, looks_like_prompt, parse_cell
 from dialeval.io.logs import find_assembler, peek_rows
@@ -61,8 +58,8 @@ from dialeval.io.row_shapes import (
 from dialeval.io.rows import (
     ASKED,
     NO_TURN,
-    OF_SOME_ROWS,
     PROMPT,
+    READ_COLUMNS,
     FieldNames,
     Records,
     RowObject,
@@ -72,9 +69,6 @@ from dialeval.io.rows import (
     split_systems,
 )
 from dialeval.io.scores import collect_scores, count_scores, read_grade
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 _ROWS_AT_ONCE = 256
 """Rows that are parsed before they are gathered: few, as they may hold many fields that are not read."""
@@ -124,24 +118,20 @@ def gather_rows(records: Records, names: FieldNames, system: str, part: bool = F
     A part of an input may be without a row; a whole input may not.
     """
     first, parsed = peek_rows(records, names)
-    names, parsed = (names, parsed) if part else _choose_id(records, names, first, parsed)
+    names, parsed = (names, parsed) if part else _choose_id(names, first, parsed)
     reader = FieldReader(records.where, names, records.problems)
     if (grouped := _group_rows(reader, first, parsed, records)) is not None:
         parsed = grouped
     else:
         _require_response(records, names)
-        table = records.table
-        if table is not None and (found := _read_table(table, names, system, records.where)) is not None:
-            return found
     gathered = _RowCollector(names)
     skipped: list[Problem] = []
     problems = 0
     while block := list(islice(parsed, _ROWS_AT_ONCE)):
-        columns, read = _collect_columns([row for _, row in block], names)
-        plain = read_plain_rows(columns, names)
+        plain = read_plain_rows([row for _, row in block], names)
         if plain is not None:
-            gathered.extend(plain)
-            reader.fields = {**read, **reader.fields}
+            gathered.extend(plain[0])
+            reader.fields = {**plain[1], **reader.fields}
         else:
             for row in _read_rows(reader, block, gathered, skipped):
                 gathered.add(row)
@@ -192,7 +182,7 @@ def _count_reasoning(
 
 
 def _choose_id(
-    records: Records, names: FieldNames, first: object, rows: Iterator[tuple[int, object]]
+    names: FieldNames, first: object, rows: Iterator[tuple[int, object]]
 ) -> tuple[FieldNames, Iterator[tuple[int, object]]]:
     """Return names with the finest of several ids of conversations that rows have; and the rows.
 
@@ -206,11 +196,8 @@ def _choose_id(
     there = there if are_chats else [name for name in there if name not in ("trace_id", "traceId")]
     if len(there) < 2 or find_assembler(first, names) is not None:
         return names, rows
-    if records.table is not None:
-        ids = records.table.select(there).to_pylist()
-    else:
-        held = list(rows)
-        ids, rows = [row for _, row in held if isinstance(row, dict)], iter(held)
+    held = list(rows)
+    ids, rows = [row for _, row in held if isinstance(row, dict)], iter(held)
     chosen = there[0]
     for name in there[1:]:
         pairs = {(str(row.get(name)), str(row.get(chosen))) for row in ids}
@@ -230,45 +217,6 @@ def _group_rows(
     return group_messages(reader, rows) if is_message(first, records, reader.names) else None
 
 
-def _read_table(table: pa.Table, names: FieldNames, system: str, where: str) -> list[Rows] | None:
-    """Return the rows of each system in a table of plain columns, over its buffers; None where a column is not plain.
-
-    Columns are plain if they hold what plain rows hold, each of one type; all but the response may have nulls.
-    """
-    columns = {name: table[name] for name in table.column_names}
-    _warn_plural(columns, names)
-    there = {name: name for name in columns}
-    if _has_prompts(columns, names):
-        columns[names.context], there[names.context] = columns[PROMPT], PROMPT
-    if not _may_be_plain(columns, names) or not len(table):
-        return None
-    try:
-        found: dict[Input, ColumnData] = {inputs.RESPONSE: parquet.read_text_column(columns[names.response])}
-        for need in (inputs.REFERENCE, inputs.CONTEXT):
-            column = columns.get(names.name(need))
-            if column is not None and len((lists := parquet.read_text_lists(column)).values):
-                found[need] = lists
-        ids = (names.with_columns(columns).dialog_id, names.system)
-        dialogues, systems = (parquet.read_identifiers(columns.get(name)) for name in ids)
-        turns = parquet.read_turn_numbers(columns.get(names.turn))
-    except InvalidError:
-        return None
-    if dialogues is None or (dialogues.ends > dialogues.starts).all():
-        named = dialogues
-    else:
-        named = _name_dialogues(list(dialogues))
-    given: list[str | None] = [None] * len(table) if systems is None else [*systems]
-    if any(map(looks_like_prompt, {name for name in given if name})):
-        return None
-    read = Rows(system, found, named, turns, where)
-    rows = mark_outcomes(read, {}, names.keep_reasoning)
-    there |= {names.dialog_id: ids[0]} if ids[0] in columns else {}
-    given = _name_failures(given, rows.columns.get(inputs.OUTCOME))
-    reasoning = _count_reasoning(read.responses, rows, given)
-    systems_read = split_systems(replace(rows, account=Account()), given, system)
-    return _place_counts(account_for(systems_read, Account(fields=name_fields(there, names))), reasoning, system)
-
-
 class _RowCollector:
     """A collector of the fields of rows, row by row."""
 
@@ -278,7 +226,7 @@ class _RowCollector:
         self._roles: dict[int, Sequence[str]] = {}
         self._continued: list[int] = []
         self._labels: list[Sequence[Sequence[str]]] = []
-        self._texts: dict[Input, dict[int, str]] = {need: {} for need in OF_SOME_ROWS}
+        self._failures: dict[int, str] = {}
         self._values: dict[Input, dict[int, object]] = {}
         self._uncounted: dict[Input, set[int]] = {}
         """Rows in which a value of the whole conversation does not count."""
@@ -324,13 +272,12 @@ class _RowCollector:
         for column, value in row.shared.items():
             self._values.setdefault(column, {})[number] = value
             self._uncounted.setdefault(column, set()).add(number)
-        latency = {} if row.latency is None else {inputs.LATENCY: row.latency}
-        for column, value in {**latency, **row.values}.items():
-            self._values.setdefault(column, {})[number] = value
-        texts = (row.calls, row.expected, row.trial, row.turn_labels, row.failure)
-        for need, text in zip(OF_SOME_ROWS, texts, strict=True):
-            if text is not None:
-                self._texts[need][number] = text
+        values = (row.calls, row.expected, row.trial and [row.trial], row.turn_labels, row.latency)
+        for column, value in chain(zip(READ_COLUMNS, values, strict=True), row.values.items()):
+            if value is not None:
+                self._values.setdefault(column, {})[number] = value
+        if row.failure is not None:
+            self._failures[number] = row.failure
 
     def extend(self, rows: PlainRows) -> None:
         """Add plain rows."""
@@ -350,13 +297,7 @@ class _RowCollector:
             columns[inputs.ROLES] = self._share_texts(Texts(list(chain.from_iterable(roles)), contexts.counts))
         turns = np.array(numbers, np.int64)
         if not self.trials.judged and not part:  # numbers of trials, and no reward
-            self._texts[inputs.TRIALS] = {}
-        failures = self._texts.pop(inputs.OUTCOME)
-        for need, texts in self._texts.items():
-            if texts:
-                counts = np.zeros(len(responses), np.int64)
-                counts[list(texts)] = 1
-                columns[need] = RaggedColumn(TextColumn.from_strings(list(texts.values())), offsets_of(counts))
+            self._values.pop(inputs.TRIALS, None)
         for column, by_row in self._values.items():
             numbers_only = column.kind in ("number", "boolean")
             uncounted = self._uncounted.get(column, set())
@@ -373,7 +314,7 @@ class _RowCollector:
         asked[list(self._asked)] = list(self._asked.values())
         numbered = turns if (turns != NO_TURN).any() else None
         rows = Rows(system, columns, names, numbered, where, fields=fields, asked=asked)
-        rows = mark_outcomes(rows, failures, self.names.keep_reasoning)
+        rows = mark_outcomes(rows, self._failures, self.names.keep_reasoning)
         self.counts += _count_reasoning(responses, rows, systems)
         rows = replace(rows, account=Account())
         if self.names.system == "system" and not part:  # as many names as conversations are no names of systems
@@ -415,73 +356,49 @@ def _name_dialogues(names: Sequence[str | None]) -> TextColumn | None:
     return TextColumn.from_strings([name or f"row {row}" for row, name in enumerate(names, 1)])
 
 
-def _collect_columns(rows: Sequence[Any], names: FieldNames) -> tuple[Mapping[str, list[object]], dict[str, str]]:
-    """Return the values of rows by field, null where a row does not have it, and which field was read as what.
-
-    There is nothing where rows differ in type.
-    """
+def read_plain_rows(rows: list[Any], names: FieldNames) -> tuple[PlainRows, dict[str, str]] | None:
+    """Return the fields of rows that are all plain, and which field was read as what; None where a row is not plain."""
     types = {*map(type, rows)}
     if types == {str}:
-        return {names.response: list(rows)}, {}
-    fields = set().union(*rows) if types == {dict} else set()
-    _warn_plural(fields, names)
-    ids = fields.intersection(names.dialog_ids)
-    mixed = {names.context, PROMPT} <= fields and any(names.context not in row for row in rows)
-    if list_unlike(fields, names) or len(ids) > 1 or mixed or not fields.isdisjoint(names.careful):
-        return {}, {}
-    found = {name: name for name in fields.intersection(names.all)}
-    if _has_prompts(fields, names):
-        found[names.context] = PROMPT
-    for name in ids:
-        found[names.dialog_id] = name
-    return {name: [row.get(field) for row in rows] for name, field in found.items()}, name_fields(found, names)
-
-
-def _has_prompts(fields: Collection[str], names: FieldNames) -> bool:
-    """Return whether rows with these fields have prompts in the place of contexts."""
-    return names.context == "context" and PROMPT in fields and "context" not in fields
-
-
-def name_fields(found: Mapping[str, str], names: FieldNames) -> dict[str, str]:
-    """Return which column was read as what; `found`: the columns by our names."""
-    ours = {"reply": names.response, "id": names.dialog_id, "reference": names.reference}
-    read = {name: found[field] for name, field in ours.items() if field in found}
-    if found.get(names.context) == PROMPT:
-        read["context"] = PROMPT
-    return {**read, "system": found.get(names.system, "the file name")}
-
-
-def _warn_plural(fields: Collection[str], names: FieldNames) -> None:
-    """Warn of fields that are called `references` or `contexts`, which are not read."""
-    for name in (names.reference, names.context):
-        if name not in fields and f"{name}s" in fields and names.response in fields:
-            add_warning(f"the field '{name}s' is not read; rows have '{name}': --field {name}={name}s")
-
-
-def read_plain_rows(columns: Mapping[str, list[Any]], names: FieldNames) -> PlainRows | None:
-    """Return the fields of rows that are all plain, given their values by field; None where one is not."""
-    responses = columns.get(names.response)
-    if not responses or not _may_be_plain(columns, names) or {*map(type, responses)} != {str}:
+        rows = [{names.response: row} for row in rows]
+    elif types != {dict}:
         return None
-    nothing = [None] * len(responses)
-    own = (columns.get(name, nothing) for name in (names.reference, names.context))
-    labels = (columns.get(name, nothing) for name in (names.system, names.dialog_id))
+    there = set().union(*rows)
+    for name in (names.reference, names.context):
+        if name not in there and f"{name}s" in there and names.response in there:
+            add_warning(f"the field '{name}s' is not read; rows have '{name}': --field {name}={name}s")
+    ids = there.intersection(names.dialog_ids)
+    is_prompt = names.context == "context" and PROMPT in there and "context" not in there
+    mixed = {names.context, PROMPT} <= there and any(names.context not in row for row in rows)
+    asked = names.kept or names.columns or names.scores or names.paths
+    if asked or mixed or len(ids) > 1 or not there.isdisjoint(names.careful) or list_unlike(there, names):
+        return None
+    chosen = {
+        "reply": names.response,
+        "reference": names.reference,
+        "context": PROMPT if is_prompt else names.context,
+        "system": names.system,
+        "id": next(iter(ids), names.dialog_id),
+        "turn": names.turn,
+    }
+    columns = {name: [row.get(field) for row in rows] for name, field in chosen.items()}
+    responses = columns["reply"]
+    if {*map(type, responses)} != {str}:
+        return None
     try:
-        (references, contexts), (systems, dialogues) = map(_read_plain_texts, own), map(_read_plain_names, labels)
-        turns = _read_plain_turns(columns.get(names.turn, nothing))
+        references, contexts = _read_plain_texts(columns["reference"]), _read_plain_texts(columns["context"])
+        systems, dialogues = _read_plain_names(columns["system"]), _read_plain_names(columns["id"])
+        turns = _read_plain_turns(columns["turn"])
         if any(map(looks_like_prompt, {name for name in systems if name})):
             return None
         texts = chain(responses, references.values, contexts.values, filter(None, systems), filter(None, dialogues))
         "".join(texts).encode()
     except (InvalidError, UnicodeEncodeError):  # the second one: half of a surrogate pair
         return None
-    return PlainRows(responses, references, contexts, systems, dialogues, turns)
-
-
-def _may_be_plain(columns: Mapping[str, object], names: FieldNames) -> bool:
-    """Return whether rows with these fields have a response and nothing that only `FieldReader` reads."""
-    simple = names.response in columns and not (names.kept or names.columns or names.scores or names.paths)
-    return simple and columns.keys().isdisjoint(names.careful) and not list_unlike(columns, names)
+    shown = {"reply", "id", "reference", "system", *(["context"] if is_prompt else [])}
+    read = {} if types == {str} else {"system": "the file name"}
+    read |= {name: field for name, field in chosen.items() if name in shown and field in there and types == {dict}}
+    return PlainRows(responses, references, contexts, systems, dialogues, turns), read
 
 
 def _read_plain_texts(column: list[Any]) -> Texts:
@@ -604,7 +521,7 @@ def _read_row(
         dialogue = named or f"line {reader.line}"
         chat = Chat(reader, row, system, dialogue, labels)
         trial, (calls, expected) = trials.read(reader, row, system, dialogue), reader.read_calls(row, chat.log)
-        responses = chat.close(trial is not None, calls not in (None, NONE))
+        responses = chat.close(trial is not None, bool(calls))
         if len(responses) == 1:
             mine, seconds = reader.read_turn_labels(row), reader.read_latency(row)
             first = responses[0]
@@ -622,7 +539,7 @@ def _read_row(
         trial, (calls, expected) = trials.read(reader, row, system, dialogue), reader.read_calls(row)
         gathered.counts["scores", system] += count_scores(row) or _count_rewards(trial)
         (response, failure), references = reader.read_response(row), reader.read_references(row)
-        if failure == MISSING and calls not in (None, NONE):  # it only calls tools
+        if failure == MISSING and calls:  # it only calls tools
             failure = None
         (context, roles), turn = reader.read_context(row), reader.read_turn(row)
         own = (False, system, dialogue, turn, labels, calls, expected, trial)
@@ -637,10 +554,9 @@ def _read_reward(value: object) -> float | None:
     return read_grade(value.get("value") if isinstance(value, dict) else value)
 
 
-def _count_rewards(trial: str | None) -> int:
+def _count_rewards(trial: JsonObject | None) -> int:
     """Return the number of scores of a trial, where its row lists none: its reward, or the parts of it."""
-    given: Any = {"parts": (), "reward": None} if trial is None else orjson.loads(trial)
-    return max(len(given["parts"]), int(given["reward"] is not None))
+    return 0 if trial is None else max(len(trial["parts"]), int(trial["reward"] is not None))
 
 
 class _Trials:
@@ -653,8 +569,8 @@ class _Trials:
         """Whether rewards are points of a scale, and not passes and failures."""
         self._met: set[tuple[_Task, str]] = set()
 
-    def read(self, reader: FieldReader, row: RowObject, system: str | None, task: str | None) -> str | None:
-        """Return the text of a row that is a trial; a problem where its reward is no number, or it occurs twice."""
+    def read(self, reader: FieldReader, row: RowObject, system: str | None, task: str | None) -> JsonObject | None:
+        """Return the trial that a row is; a problem where its reward is no number, or it occurs twice."""
         names = reader.names
         if row.get(names.trial) is None:
             return None
@@ -689,9 +605,9 @@ class _Trials:
         elif len(parts) == 1:  # a single score is the reward itself
             parts = {}
         end, cost = row.get(names.termination), read_number(row.get(names.cost))
-        known = {key: value for key, value in parts.items() if value is not None}
-        found = {"task": task, "trial": trial, "reward": reward, "parts": known, "cost": cost}
-        return dump(found | {"end": end if isinstance(end, str) else None})
+        known = {key: value for key, value in sorted(parts.items()) if value is not None}
+        end = end if isinstance(end, str) else None
+        return {"cost": cost, "end": end, "parts": known, "reward": reward, "task": task, "trial": trial}
 
 
 def gather_texts(records: Records, names: FieldNames, need: Input) -> RaggedColumn:

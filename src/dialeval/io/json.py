@@ -1,8 +1,8 @@
 """JSON documents: any document of a file, and documents of rows.
 
 A document of rows is a list of strings, a list of row objects, an object of system name -> such a list, a single row of
-a known shape, or a log that holds a list of these (`row_shapes`). It is parsed as a whole. The parser keeps no line
-numbers, so the lines of the items are found afterwards, and only if a problem needs them.
+a known shape, or a log that holds a list of these (`row_shapes`). It is parsed as a whole; the parser keeps no line
+numbers, so a problem names the item of the list.
 """
 
 from __future__ import annotations
@@ -64,16 +64,13 @@ def read_json(path: PathSource) -> dict[str | None, Records]:
     try:
         document = parse_bytes(data, where, _FORMS)
     except DataError:
-        if len(several := _parse_several(data)) < 2:
+        if len(documents := _parse_several(data)) < 2:
             raise
-        starts, documents = zip(*several, strict=True)
-        if (rows := join_documents(documents)) is not None:
-            return {None: Records(where, enumerate(rows, 1))}
-        return {None: Records(where, enumerate(documents, 1), lines=lambda: starts)}
+        document = documents
     if isinstance(document, list):
         if (rows := join_documents(document)) is not None and document:
             return {None: Records(where, enumerate(rows, 1))}
-        return {None: Records(where, enumerate(document, 1), lines=partial(_find_item_lines, data, None))}
+        return {None: Records(where, enumerate(document, 1), items_of="")}
     if not isinstance(document, dict) or not document:
         what = "is an empty object" if isinstance(document, dict) else f"is {kind_of(document)}"
         raise DataError(Problem(where, 1, what, _FORMS))
@@ -81,9 +78,7 @@ def read_json(path: PathSource) -> dict[str | None, Records]:
         return {None: Records(where, [(1, document)])}
     log = find_document_rows(document)
     if log is not None:
-        path, rows = log
-        lines = None if "." in path else partial(_find_item_lines, data, path)
-        return {None: Records(where, enumerate(rows, 1), lines=lines)}
+        return {None: Records(where, enumerate(log[1], 1), items_of=log[0])}
     if is_row(document) or not all(isinstance(value, list) for value in document.values()):
         return {None: Records(where, [(1, document)])}
     kinds = {name: "an empty list" if items == [] else kind_of(items) for name, items in document.items()}
@@ -97,18 +92,20 @@ def read_json(path: PathSource) -> dict[str | None, Records]:
     shapes = [find_shape(items[0]) for items in document.values() if items and isinstance(items[0], dict)]
     if shapes and all(shape is not None and shape.assembler == "spans" for shape in shapes):  # spans by operation
         return {None: Records(where, enumerate(chain.from_iterable(document.values()), 1))}
-    return {
-        name: Records(where, enumerate(items, 1), lines=partial(_find_item_lines, data, name))
-        for name, items in document.items()
-    }
+    return {name: Records(where, enumerate(items, 1), items_of=name) for name, items in document.items()}
 
 
-def _parse_several(data: Bytes) -> list[tuple[int, Any]]:
-    """Return documents that follow each other, as SDKs print spans, with their lines; none if one is not JSON."""
-    try:
-        return [(line, orjson.loads(text)) for line, text in _read_items(data.tobytes().decode(), 0, "")]
-    except (ValueError, RecursionError):
-        return []
+def _parse_several(data: Bytes) -> list[Any]:
+    """Return documents that follow each other, as SDKs print spans; none if one is not JSON."""
+    documents, position = list[Any](), 0
+    with suppress(ValueError, RecursionError):
+        text = data.tobytes().decode()
+        while (position := _GAP.match(text, position).end()) < len(text):  # type: ignore[union-attr]
+            start = position
+            _, position = _DECODER.raw_decode(text, start)
+            documents.append(orjson.loads(text[start:position]))
+        return documents
+    return []
 
 
 _MEMBER = re.compile(
@@ -200,42 +197,6 @@ def _explain_archive_errors(where: str) -> Iterator[None]:
     except (zipfile.BadZipFile, zlib.error, RuntimeError, EOFError, OSError, ValueError, struct.error) as error:
         what = f"is not a readable log of inspect_ai ({error})"
         raise DataError(Problem(where, None, what, _CONVERT)) from None
-
-
-def _find_item_lines(data: Bytes, name: str | None) -> list[int]:
-    """Return the line on which each item of a list starts; fewer where the document is nested too deeply."""
-    text, lines = data.tobytes().decode(), list[int]()
-    with suppress(RecursionError):
-        position = _skip_gap(text, 0) + 1 if name is None else _find_list_start(text, name)
-        for line, _ in _read_items(text, position, "]"):
-            lines.append(line)
-    return lines
-
-
-def _read_items(text: str, position: int, end: str) -> Iterator[tuple[int, str]]:
-    """Yield the line and the text of each item from a position on, until `end` follows."""
-    line, counted = 1, 0
-    while text[(position := _skip_gap(text, position)) : position + 1] != end:
-        line, counted = line + text.count("\n", counted, position), position
-        _, position = _DECODER.raw_decode(text, position)
-        yield line, text[counted:position]
-
-
-def _find_list_start(text: str, name: str) -> int:
-    """Return where the items of the list called `name` begin; the last one of that name, as in the parsed document."""
-    start = position = _skip_gap(text, 0) + 1
-    while text[position := _skip_gap(text, position)] != "}":
-        key, position = _DECODER.raw_decode(text, position)
-        position = _skip_gap(text, position)
-        if key == name:
-            start = position + 1
-        _, position = _DECODER.raw_decode(text, position)
-    return start
-
-
-def _skip_gap(text: str, position: int) -> int:
-    gap = _GAP.match(text, position)
-    return gap.end() if gap else position
 
 
 # JSONL: one JSON value per line, a row object or a plain string.

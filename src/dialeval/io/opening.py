@@ -56,7 +56,6 @@ FORMATS = (
     FileFormat("csv", (".csv",)),
     FileFormat("tsv", (".tsv",)),
     FileFormat("parquet", (".parquet",), "groups"),
-    FileFormat("arrow", (".arrow", ".feather")),
     FileFormat("eval", (".eval",)),
     FileFormat("markdown", (".md", ".markdown")),
 )
@@ -75,6 +74,7 @@ _SURELY_UNPACKED = 1 << 26
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
+_ARROW = (".arrow", ".feather")
 _ZIP = b"PK\x03\x04"
 _ZIPPED = {
     ".xlsx": ("is a workbook of Excel", 'save it as "CSV UTF-8" there'),
@@ -137,6 +137,8 @@ def read_bytes(path: PathSource) -> Bytes:
         raise DataError(
             Problem(repr(where), None, "is not a path (it contains a NUL character)", "check the path")
         ) from None
+    if Path(where).suffix.lower() in _ARROW:
+        raise DataError(Problem(where, None, "is an Arrow file", "write it as Parquet, or pass the table in Python"))
     if raw[: len(_ZIP)].tobytes() == _ZIP and format_of(path) != "eval":
         raise DataError(Problem(where, None, *_ZIPPED.get(Path(where).suffix.lower(), _ZIPPED[""])))
     if not packing_of(path):

@@ -18,12 +18,11 @@ from itertools import chain, pairwise
 from typing import Any
 
 import numpy as np
-import orjson
 
 from dialeval.core import inputs
 from dialeval.core.account import EMPTY, ERROR, MISSING, SKIPPED, Account, count_things
 from dialeval.core.arrays import Ints, Mask, offsets_of
-from dialeval.core.columns import ColumnData, RaggedColumn, SharedColumn, TextColumn
+from dialeval.core.columns import ColumnData, FieldColumn, RaggedColumn, SharedColumn, TextColumn
 from dialeval.core.errors import add_warning
 from dialeval.core.rowtable import NO_TURN
 from dialeval.io.rows import Rows
@@ -143,8 +142,8 @@ def mark_outcomes(rows: Rows, declared: Mapping[int, str], keep_reasoning: bool 
         columns[inputs.RESPONSE] = texts = TextColumn.from_strings(replies)
     calls = columns.get(inputs.CALLS)
     failed = find_failed_texts(texts)
-    if isinstance(calls, RaggedColumn):  # a reply of calls alone is no failure
-        failed = {row: why for row, why in failed.items() if why != EMPTY or calls[row] in ([], ["[]"])}
+    if isinstance(calls, FieldColumn):  # a reply of calls alone is no failure
+        failed = {row: why for row, why in failed.items() if why != EMPTY or not calls[row]}
     failed |= declared
     if failed:
         ordered = dict(sorted(failed.items()))
@@ -166,7 +165,7 @@ def count_rows(rows: Rows) -> Account:
     columns, offsets = rows.columns, rows.dialogue_offsets()
     outcomes = columns.get(inputs.OUTCOME)
     kinds = list(outcomes.values) if isinstance(outcomes, RaggedColumn) else []
-    calls, trials = (_read_lists(columns.get(need)) for need in (inputs.CALLS, inputs.TRIALS))
+    calls, trials = (_list_values(columns.get(need)) for need in (inputs.CALLS, inputs.TRIALS))
     failed = np.zeros(len(rows), np.bool_) if outcomes is None else np.diff(outcomes.offsets) > 0  # type: ignore[union-attr]
     called = np.array([row for row, made in calls if made], np.int64)
     texts = rows.responses
@@ -201,12 +200,9 @@ def total_account(systems: Collection[Rows]) -> Account:
     return replace(total, conversations=len(turns), user_turns=sum(turns.values()))
 
 
-def _read_lists(column: ColumnData | None) -> list[tuple[int, Any]]:
-    """Return the parsed JSON texts of a column, each with its row."""
-    if not isinstance(column, RaggedColumn):
-        return []
-    rows = np.repeat(np.arange(len(column)), np.diff(column.offsets)).tolist()
-    return [(row, orjson.loads(text)) for row, text in zip(rows, column.values, strict=True)]
+def _list_values(column: ColumnData | None) -> list[tuple[int, Any]]:
+    """Return the values of a column of objects, each with its row."""
+    return [(row, value) for row, value in enumerate(() if column is None else column) if value is not None]
 
 
 def _count_user_turns(rows: Rows, offsets: Ints) -> Ints:

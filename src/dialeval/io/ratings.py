@@ -110,7 +110,7 @@ def read_ratings(
     columns: tuple[Column, ...] = (),
     scores: tuple[str, ...] = (),
 ) -> Ratings:
-    """Read the rated rows of files (.jsonl, .json, .csv, .tsv, .parquet or .arrow, each also packed), or of a list.
+    """Read the rated rows of files (.jsonl, .json, .csv, .tsv or .parquet, each also packed), or of a list.
 
     `sampled`: rows by id; every line is then the rating of one of them. `columns` and `scores` are further fields of
     the rows that metrics ask for; of all scores (`*`), those that are ratings are left out.
@@ -523,7 +523,7 @@ def read_pairs(
     fields: Mapping[str, str] | None = None,
     cluster: str | None = None,
 ) -> Pairs:
-    """Read the pairs of files (.jsonl, .json, .csv, .tsv, .parquet, .arrow), or of a list of objects."""
+    """Read the pairs of files (.jsonl, .json, .csv, .tsv, .parquet), or of a list of objects."""
     names = dict(zip(NAMES, NAMES, strict=True))
     for name, actual in (fields or {}).items():
         if name not in names:

@@ -25,9 +25,9 @@ from dialeval.core.inputs import Input
 from dialeval.core.run_schema import Role
 from dialeval.io import opening
 from dialeval.io.reading import find_response_files, is_folder
-from dialeval.io.rows import OF_SOME_ROWS, Rows, kind_of
+from dialeval.io.rows import READ_COLUMNS, Rows, kind_of
 
-ROW_COLUMNS = frozenset({inputs.RESPONSE, inputs.REFERENCE, inputs.CONTEXT, inputs.LATENCY, *OF_SOME_ROWS})
+ROW_COLUMNS = frozenset({inputs.RESPONSE, inputs.REFERENCE, inputs.CONTEXT, inputs.OUTCOME, *READ_COLUMNS})
 """The columns that rows in a file may have."""
 
 

@@ -13,7 +13,6 @@ FEATURE = Feature(
             "dialeval.judges.judge:Judgment",
             "dialeval.judges.llm.metric:LLMGrades,LLMConversations",
         ),
-        inputs.CONTEXT: ("dialeval.judges.conversation:ConversationJudge",),
     },
     resources={
         inputs.JUDGE: "dialeval.judges.adem:Judge",

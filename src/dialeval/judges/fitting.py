@@ -1,4 +1,4 @@
-"""Fit judges to ratings. Of `adem`: `identity` or `adem` (ridge toward the identity).
+"""Fit judges of `adem` to ratings: `adem` (ridge toward the identity) and its baseline, `identity`.
 
 Examples are rated responses as vectors, with scores on the scale 1 to 5. Rows without a score, and rows without both
 context and reference, are left out. Rows with a common context belong on one side of a split:
@@ -36,7 +36,6 @@ from dialeval.io.ratings import OVERALL, Ratings
 from dialeval.judges.adem import CASES, HIGHEST, LOWEST, AdemWeights, Encoded, Mask, encode_rows, multiply_rows
 from dialeval.metrics.encoder import SentenceVectors
 
-KINDS = ("adem", "identity")
 TURNS = 3
 SET_WEIGHT = 1000.0
 """Every set counts as much as this many rows, however many it has."""
@@ -133,11 +132,6 @@ def number_contexts(ratings: Ratings) -> Ints:
         last = _NO_WORD.sub("", context[-1].lower()) if context else ""
         numbers[row] = seen.setdefault(last or f"\0{dialogue}", len(seen))
     return numbers
-
-
-def fit(kind: str, examples: Examples, settings: AdemSettings = _USUAL) -> AdemWeights:
-    """Fit a judge of one of the `KINDS` to all examples; the settings are those of `adem`."""
-    return fit_adem(examples, settings) if kind == "adem" else fit_identity(examples)
 
 
 def fit_identity(examples: Examples) -> AdemWeights:

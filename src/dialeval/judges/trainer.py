@@ -35,7 +35,6 @@ from dialeval.core.validation import JsonObject
 from dialeval.io.packs import Progress
 from dialeval.judges.adem import load_weights, save_weights
 from dialeval.judges.schemas import SavedModel
-from dialeval.judges.torch_encoder import check_device
 
 L1 = 0.3
 """The weight of |M| + |N| in the loss, that of the original program."""
@@ -402,6 +401,16 @@ class ADEM(Trainer):
 
     def _get_settings(self) -> dict[str, object]:
         return {f"{name}_dim": dimension for name, dimension in zip(INPUTS, self.dimensions, strict=True)}
+
+
+def check_device(device: str) -> None:
+    """Raise SettingError unless PyTorch has the device here."""
+    try:
+        kind = torch.device(device).type
+    except RuntimeError:
+        raise SettingError(f"PyTorch knows no device {device!r}; give cpu or cuda") from None
+    if kind == "cuda" and not torch.cuda.is_available():
+        raise SettingError("PyTorch finds no GPU here; leave the device out, or install a build of it for CUDA")
 
 
 def descend(optimizer: torch.optim.Optimizer, loss: Tensor, max_norm: float) -> None:

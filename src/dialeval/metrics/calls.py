@@ -56,14 +56,12 @@ from math import inf, nan
 from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
-import orjson
 
 from dialeval.core import inputs
 from dialeval.core.arrays import Floats, Ints
 from dialeval.core.batch import Batch
 from dialeval.core.errors import SettingError
 from dialeval.core.fold import Better, Metric, RowMetric
-from dialeval.core.inputs import Input
 from dialeval.metrics.counting import CountMetric, Flags, Per
 
 Call = Mapping[str, Any]
@@ -140,12 +138,6 @@ class Rule:
 
 def _fold(text: str) -> str:
     return " ".join(text.casefold().split())
-
-
-def parse_calls(batch: Batch, need: Input) -> list[Calls | None]:
-    """Return the calls of each row, parsed once; None for a row without any to look at."""
-    column = batch.lists(need)
-    return batch.derive(("calls", need), lambda: [orjson.loads(texts[0]) if texts else None for texts in column])
 
 
 class ComparedCalls(NamedTuple):
@@ -228,7 +220,7 @@ class _Expecting(Rule, Metric):
     def compare(self, batch: Batch) -> list[ComparedCalls | None]:
         """Compare the calls of each row with the expected ones; None where a row has none."""
         rule = Rule(self.match, self.text, self.tolerance, self.arguments, self.ignore)
-        both = zip(parse_calls(batch, inputs.CALLS), parse_calls(batch, inputs.EXPECTED_CALLS), strict=True)
+        both = zip(batch.fields(inputs.CALLS), batch.fields(inputs.EXPECTED_CALLS), strict=True)
         return batch.derive(
             rule,
             lambda: [compare_calls(made or [], right, rule) if right is not None else None for made, right in both],
@@ -429,7 +421,7 @@ class CallErrors(_CallFraction):
         return 2
 
     def count(self, batch: Batch) -> list[tuple[int, ...] | None]:
-        return [None if calls is None else self.count_calls(calls) for calls in parse_calls(batch, inputs.CALLS)]
+        return [None if calls is None else self.count_calls(calls) for calls in batch.fields(inputs.CALLS)]
 
     def count_calls(self, calls: Calls) -> tuple[int, int]:
         """Return how many calls of a conversation are counted above and below the line."""

@@ -38,7 +38,6 @@ from textwrap import dedent
 from typing import Any, ClassVar, NamedTuple, TypeVar, get_type_hints
 
 import numpy as np
-import orjson
 
 from dialeval.core import inputs
 from dialeval.core.arrays import Floats, Mask
@@ -192,8 +191,6 @@ def _iterate_column(batch: Batch, name: str, need: Input) -> Iterator[object]:
         return iter(batch.texts(need))
     if name == "context":
         return iter(batch.contexts())
-    if need == inputs.CALLS:
-        return (orjson.loads(texts[0]) if texts else None for texts in batch.lists(need))
     if need != inputs.REFERENCE:
         values = batch.fields(need).values
         return (None if value is None or value != value else value for value in values)

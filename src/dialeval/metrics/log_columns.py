@@ -50,7 +50,6 @@ from math import inf, nan, sqrt
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
-import orjson
 
 from dialeval.core import inputs
 from dialeval.core.arrays import Floats, Ints, offsets_of
@@ -69,9 +68,8 @@ _RowLabels: TypeAlias = Mapping[str, tuple[float, Mapping[str, float]]]
 """By label: how many annotators gave it, and how many of them each value."""
 
 
-def _parse_labels(batch: Batch) -> list[_RowLabels]:
-    column = batch.lists(inputs.TURN_LABELS)
-    return batch.derive("labels", lambda: [orjson.loads(texts[0]) if texts else {} for texts in column])
+def _list_labels(batch: Batch) -> list[_RowLabels]:
+    return [labels or {} for labels in batch.fields(inputs.TURN_LABELS)]
 
 
 @dataclass(frozen=True)
@@ -127,7 +125,7 @@ class Label(RowMetric):
         return {metric.name: metric for metric in [self, *rates]}
 
     def score(self, batch: Batch) -> Floats:
-        values = np.array([self._score_row(row) for row in _parse_labels(batch)], np.float64)
+        values = np.array([self._score_row(row) for row in _list_labels(batch)], np.float64)
         return np.where(np.isnan(values), nan, values > 0.5) if self.annotators == "majority" else values
 
     def _score_row(self, row: _RowLabels) -> float:
@@ -151,7 +149,7 @@ class LabelNames(Fact[dict[str, tuple[str, ...]], list[str]]):
         if not batch.has(inputs.TURN_LABELS):
             return {}
         values: dict[str, set[str]] = defaultdict(set)
-        for row in _parse_labels(batch):
+        for row in _list_labels(batch):
             for name, (_, counts) in row.items():
                 values[name].update(counts)
         return _limit_values(values)

@@ -48,12 +48,10 @@ from math import comb, inf, nan
 from typing import Any, ClassVar
 
 import numpy as np
-import orjson
 
 from dialeval.core import inputs
 from dialeval.core.arrays import Floats, Ints
 from dialeval.core.batch import Batch
-from dialeval.core.contributions import Resamples, RowSums
 from dialeval.core.exact import Moments
 from dialeval.core.fold import Estimate, Fact, Level, Metric, Partial, RowMetric
 from dialeval.core.validation import InvalidError
@@ -68,10 +66,9 @@ Trial = Mapping[str, Any]
 """Task, trial, reward and, where known, parts of the reward, end and cost."""
 
 
-def parse_trials(batch: Batch) -> list[list[Trial]]:
-    """Return the trials that begin in each row of a batch, parsed once."""
-    column = batch.lists(inputs.TRIALS)
-    return batch.derive("trials", lambda: [[orjson.loads(text) for text in texts] for texts in column])
+def list_trials(batch: Batch) -> list[list[Trial]]:
+    """Return the trials that begin in each row of a batch."""
+    return [trials or [] for trials in batch.fields(inputs.TRIALS).values]
 
 
 def count_trials(trials: Sequence[Trial]) -> tuple[int, int]:
@@ -122,7 +119,7 @@ class TrialMetric(Metric[TaskCounts]):
         return TaskCounts()
 
     def partial(self, batch: Batch) -> Partial[TaskCounts]:
-        rows, ends = parse_trials(batch), batch.dialogues.tolist()
+        rows, ends = list_trials(batch), batch.dialogues.tolist()
         items = []
         counts: dict[str, tuple[int, int]] = {}
         others = unjudged = 0
@@ -212,39 +209,19 @@ class TaskVariance(TrialVariance):
 
     family = "task-variance"
     bounds = (-0.5, 1.0)
-    whole_dialogues = True
 
     def partial(self, batch: Batch) -> Partial[TaskCounts]:
-        made = super().partial(batch)
-        sums = np.zeros((len(batch), 4))
-        rows, ends = parse_trials(batch), batch.dialogues.tolist()
-        for start, stop in pairwise(ends):
-            n, c = count_trials([trial for row in rows[start:stop] for trial in row])
-            if n > 1:
-                sums[start] = 1, c / n, (c / n) ** 2, self.value(n, c) / n
-        return Partial(made.state, {}, {self.name: RowSums(sums)})
+        return Partial(super().partial(batch).state, {})
 
     def finish(self, state: TaskCounts) -> Mapping[str, Estimate]:
         pairs = [pair for _, pair in sorted(state.counts.items()) if pair[0] > 1]
-        rates, chance = (
-            np.array(column) for column in ([c / n for n, c in pairs], [self.value(*p) / p[0] for p in pairs])
-        )
-        sums = np.array([[len(pairs), sum(sorted(rates)), sum(sorted(rates**2)), sum(sorted(chance))]], np.float64)
-        enough = len(pairs) > 1
-        mean = float(_variance_between(sums)[0]) if enough else nan
-        tasks = len(state.counts) + state.others
-        return {self.name: Estimate(mean, 0.0 if enough else nan, tasks, len(pairs) if enough else 0, corpus=True)}
-
-    def score_resamples(self, sample: Resamples) -> Floats:
-        return _variance_between(sample.totals(self.name))
-
-
-def _variance_between(sums: Floats) -> Floats:
-    """Return the variance between tasks from sums over tasks: how many, rates, squared rates, chance of a rate."""
-    number, rates, squares, chance = sums.T
-    with np.errstate(invalid="ignore", divide="ignore"):
-        variances: Floats = (squares - rates**2 / number) / (number - 1) - chance / number
-    return np.where(number > 1, variances, nan)
+        number, tasks = len(pairs), len(state.counts) + state.others
+        if number < 2:
+            return {self.name: Estimate(nan, nan, tasks, 0, corpus=True)}
+        rates, chance = np.array([[c / n for n, c in pairs], [self.value(n, c) / n for n, c in pairs]])
+        rates, squares, chance = (sum(sorted(column)) for column in (rates, rates**2, chance))
+        mean = (squares - rates**2 / number) / (number - 1) - chance / number
+        return {self.name: Estimate(float(mean), 0.0, tasks, number, corpus=True)}
 
 
 @dataclass(frozen=True)
@@ -256,9 +233,7 @@ class TrialMean(RowMetric):
     number: ClassVar[str]
 
     def score(self, batch: Batch) -> Floats:
-        by_row = [
-            [trial[self.number] for trial in row if trial[self.number] is not None] for row in parse_trials(batch)
-        ]
+        by_row = [[trial[self.number] for trial in row if trial[self.number] is not None] for row in list_trials(batch)]
         return np.array([sum(numbers) / len(numbers) if numbers else nan for numbers in by_row], np.float64)
 
 
@@ -287,7 +262,7 @@ class TrialTable(Fact[tuple[Trial, ...], list[Trial]]):
         return ()
 
     def gather(self, batch: Batch) -> tuple[Trial, ...]:
-        return self.merge((), tuple(trial for row in parse_trials(batch) for trial in row))
+        return self.merge((), tuple(trial for row in list_trials(batch) for trial in row))
 
     def merge(self, left: tuple[Trial, ...], right: tuple[Trial, ...]) -> tuple[Trial, ...]:
         both = sorted((*left, *right), key=lambda trial: (_parse_name(trial["task"]), _parse_name(trial["trial"])))

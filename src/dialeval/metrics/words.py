@@ -17,8 +17,16 @@ from dialeval.core.columns import TextColumn
 from dialeval.core.fingerprint import short_digest
 from dialeval.core.fold import Fact, RowMetric
 from dialeval.io.vectors import WordVectors
-from dialeval.text.ngrams import COUNTED_TEXTS, NgramColumn, NgramCounts, count_texts, ngram_counts, ngrams
-from dialeval.text.resampled import NgramValues, row_sums
+from dialeval.text.ngrams import (
+    COUNTED_TEXTS,
+    NgramColumn,
+    NgramCounts,
+    NgramValues,
+    count_texts,
+    ngram_counts,
+    ngrams,
+    row_sums,
+)
 from dialeval.text.tokenizers import DEFAULT, UNKNOWN, Oov, Tokenizer, tokenize, tokens
 from dialeval.text.vocabulary import Vocabulary
 

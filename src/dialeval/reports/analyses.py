@@ -11,7 +11,7 @@ of turns and is left out of tables.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from dialeval.analysis.agreement import CONTROL, RANKED_BY, SIGNIFICANT
@@ -19,14 +19,11 @@ from dialeval.analysis.labels import FEWEST_DIALOGUES, SAME_FAMILY
 from dialeval.analysis.matching import LEVELS
 from dialeval.core.errors import SettingError
 from dialeval.io.ratings import TIE
-from dialeval.reports.canvas import COLORS, Figure
-from dialeval.reports.charts import Mark, forest
-from dialeval.reports.documents import Document, Table, describe_result
+from dialeval.reports import formatting as fmt
+from dialeval.reports.charts import COLORS, Figure, Mark, forest
+from dialeval.reports.documents import Document, Table
 from dialeval.reports.formatting import (
-    BETTER,
-    DIFFERENT,
     MISSING,
-    WORSE,
     list_names,
     plain,
     shorten,
@@ -35,6 +32,7 @@ from dialeval.reports.formatting import (
     show_p,
     show_rounded,
 )
+from dialeval.reports.tables import ARROWS
 from dialeval.stats.correlation import NAMES
 from dialeval.stats.labels import STATISTICS, plan_pairs
 
@@ -42,8 +40,9 @@ if TYPE_CHECKING:
     from dialeval.analysis.agreement import Agreement, Correlation, Interval
     from dialeval.analysis.discovery import Discovery
     from dialeval.analysis.labels import LabelAgreement, LabelFit, RateEstimate
-    from dialeval.analysis.sequential import SequentialDifference, SequentialTest
+    from dialeval.analysis.sequential import SequentialTest
     from dialeval.analysis.survival import Survival, SurvivalCurve
+    from dialeval.analysis.trend import MetricTrend, Trend
     from dialeval.analysis.users import UserComparison
 
 DIFFERS = "*"
@@ -245,18 +244,18 @@ def draw_bias(agreement: LabelAgreement) -> Figure:
 
 
 def _make_rate_table(scores: LabelFit) -> Table:
-    lines = [
-        [name, f"{scores.statistics[key].n:,}", show_rate(scores.statistics[key])]
-        for key, name in (("tpr", "true positive rate (TPR)"), ("tnr", "true negative rate (TNR)"))
-    ]
-    for system, rates in scores.rates.items():
-        for how, rate in (("as judged", rates.judged), ("corrected", rates.corrected)):
-            lines.append([f"yes of {plain(system)}, {how}", f"{rate.n:,}", show_rate(rate)])
-    return Table(["rate", "rows", "value"], lines)
+    names = {"tpr": "true positive rate (TPR)", "tnr": "true negative rate (TNR)"}
+    rates = {name: scores.statistics[key] for key, name in names.items()}
+    for system, both in scores.rates.items():
+        rates |= {
+            f"yes of {plain(system)}, as judged": both.judged,
+            f"yes of {plain(system)}, corrected": both.corrected,
+        }
+    return Table(["rate", "rows", "value"], [[name, f"{rate.n:,}", show_rate(rate)] for name, rate in rates.items()])
 
 
 def describe_preferences(preferences: Any) -> Document:
-    """Return what a language model prefers, how far that depends on the order, and the ranking, if there is one."""
+    """Return what a language model prefers, and how far that depends on the order."""
     missing = sum(preferences.missing.values())
     lines = {"verdict depends on the order (counted as a tie)": preferences.flips}
     notes = [f"{preferences.asked:,} pairs, each asked in both orders, by {plain(preferences.judge)}."]
@@ -271,29 +270,12 @@ def describe_preferences(preferences: Any) -> Document:
     rows = [[name, _show_percent(rate)] for name, rate in lines.items() if rate is not None]
     part = f"{missing:,} of {preferences.asked:,} ({100 * missing / preferences.asked:.1f}%)"
     rows.append(["pairs without a verdict", part])
-    tables = [Table(["judge", plain(preferences.judge)], rows)]
     decided = sum(pair["better"] != TIE for pair in preferences.pairs) / max(len(preferences.pairs), 1)
     if decided:
         what = f"{100 * decided:.0f}% of the pairs are no tie: to show that one of two systems wins 55% of these takes"
         notes.append(f"{what} {plan_pairs(decided):,} pairs (80% power).")
-    if preferences.ranking is not None:
-        ranked = describe_result(preferences.ranking)
-        tables, notes = [*tables, *ranked.tables], [*notes, *ranked.notes]
-    return Document([plain(line) for line in preferences.warnings], tables, notes)
-
-
-def make_attack_rows(attacks: Sequence[Any]) -> list[list[str]]:
-    """Return a head and a row per attack on a language model."""
-    rows = (
-        [
-            attack.name,
-            f"{attack.rows:,}",
-            *map(_show_percent, (attack.changed, attack.raised)),
-            show_rate(attack.change),
-        ]
-        for attack in attacks
-    )
-    return [["attack", "rows", "grade changed", "raised", "mean change"], *rows]
+    table = Table(["judge", plain(preferences.judge)], rows)
+    return Document([plain(line) for line in preferences.warnings], [table], notes)
 
 
 def show_rate(rate: RateEstimate | None) -> str:
@@ -316,9 +298,9 @@ def describe_discovery(discovery: Discovery) -> Document:
     sentences, rows, examples = [], [], []
     for group in discovery.groups:
         figure = show_rounded(group.difference, group.interval, signed=True)
-        way, mark = ("is worse", WORSE) if group.worse else ("is better", BETTER)
+        way, mark = ("is worse", fmt.WORSE) if group.worse else ("is better", fmt.BETTER)
         if group.better is None:
-            way, mark = "differs", DIFFERENT
+            way, mark = "differs", fmt.DIFFERENT
         numbers = [shorten(group.system), shorten(group.key), f"{group.dialogues:,}"]
         clear = f"{figure} {mark}" if group.significant else figure
         rows.append([shorten(group.name), *numbers, clear, show_p(group.adjusted_p)])
@@ -406,6 +388,13 @@ def describe_sequential_test(test: SequentialTest) -> Document:
     """Describe the differences at an interim look."""
     designs = (design.describe(plain(test.baseline), plain(name)) for name, design in test.designs.items())
     head = ["metric", "system", test.unit, "difference", "by", "decided after"]
+    rows = []
+    for row in test.differences:
+        mark = {None: fmt.DIFFERENT, True: fmt.BETTER, False: fmt.WORSE}[row.better]
+        shown = show_rounded(row.difference, row.interval, signed=True)
+        decided = (shown, MISSING) if row.decided is None else (f"{shown} {mark}", f"{row.decided:,}")
+        names = [shorten(row.key), shorten(row.system), f"{row.dialogues:,}"]
+        rows.append([*names, decided[0], row.by or MISSING, decided[1]])
     what = f"Differences to {plain(test.baseline)}, {test.unit} in the order of the run"
     notes = [
         f"{what}, with {100 * (1 - test.alpha):g}% confidence sequences.",
@@ -418,18 +407,39 @@ def describe_sequential_test(test: SequentialTest) -> Document:
     if test.tests > 1:
         notes.append(f"Alpha is divided by {test.tests}, so that all intervals hold simultaneously (Bonferroni).")
     notes += dict.fromkeys(f"{plain(row.key)}: {row.reason}." for row in test.differences if row.reason)
-    return Document(
-        [*dict.fromkeys(designs)], [Table(head, list(map(_make_difference_cells, test.differences)))], notes
-    )
+    return Document([*dict.fromkeys(designs)], [Table(head, rows)], notes)
 
 
-def _make_difference_cells(row: SequentialDifference) -> list[str]:
-    mark = "" if row.decided is None else DIFFERENT if row.better is None else BETTER if row.better else WORSE
-    return [
-        shorten(row.key),
-        shorten(row.system),
-        f"{row.dialogues:,}",
-        f"{show_rounded(row.difference, row.interval, signed=True)} {mark}".strip(),
-        row.by or MISSING,
-        MISSING if row.decided is None else f"{row.decided:,}",
-    ]
+def describe_trend(trend: Trend) -> Document:
+    """Describe a trend: sentences, a table with a row per metric, and notes."""
+    names = [shorten(name) for name in trend.systems]
+    table = Table(["metric", *names, "slope per step", "adjusted p"], [_make_trend_cells(row) for row in trend.metrics])
+    tests = sum(not math.isnan(row.p) and row.key in trend.panel for row in trend.metrics)
+    family = f", adjusted by Holm for {tests} tests" if tests > 1 else ""
+    test = f"* p < {trend.alpha:g}: t test of a linear trend{family}. Change points are not tested."
+    notes = [f"Values with {100 * trend.confidence:g}% confidence intervals; {test}"]
+    notes += dict.fromkeys(f"{plain(row.key)}: not tested, {row.reason}." for row in trend.metrics if row.reason)
+    return Document(_state_trends(trend), [table], notes)
+
+
+def _state_trends(trend: Trend) -> list[str]:
+    design = f"independent samples of {', '.join(f'{units:,}' for units in trend.units)} {trend.unit}"
+    if trend.design == "paired":
+        design = f"the same {trend.units[0]:,} {trend.unit} in all systems"
+    sentences = [f"{trend.design.capitalize()} design: {design}."]
+    for row in trend.metrics:
+        if row.significant and row.key in trend.panel:
+            way = "rises" if row.slope > 0 else "falls"
+            good = {"higher": row.slope > 0, "lower": row.slope < 0}.get(row.better or "")
+            judged = "" if good is None else " (better)" if good else " (worse)"
+            step = show_rounded(row.slope, row.interval, signed=True)
+            sentences.append(f"{shorten(row.key)} {way}{judged}: {step} per step.")
+    nothing = f"No significant trend (significance level {trend.alpha:g})."
+    return sentences if len(sentences) > 1 else [*sentences, nothing]
+
+
+def _make_trend_cells(row: MetricTrend) -> list[str]:
+    values = [show_rounded(value, interval) for value, interval in zip(row.values, row.intervals, strict=True)]
+    slope = MISSING if math.isnan(row.slope) else show_rounded(row.slope, row.interval, signed=True)
+    slope += "*" if row.significant else ""
+    return [shorten(row.key) + ARROWS[row.better], *values, slope, show_p(row.adjusted_p)]

@@ -22,11 +22,9 @@ from dialeval.analysis.comparison import compare
 from dialeval.analysis.pairing import choose_main_keys, find_keys
 from dialeval.analysis.values import find_better
 from dialeval.core.errors import SettingError
-from dialeval.core.fold import Level
 from dialeval.core.rowtable import NO_TURN
-from dialeval.reports import charts, markup
-from dialeval.reports.canvas import PIXELS_PER_INCH, WIDTH, Figure, FigureFormat
-from dialeval.reports.charts import Mark, Point, average_by_bin
+from dialeval.reports import charts
+from dialeval.reports.charts import PIXELS_PER_INCH, WIDTH, Figure, FigureFormat, Mark, Point
 from dialeval.reports.comparisons import choose_class, standardize_interval
 from dialeval.reports.formatting import plain, shorten
 from dialeval.reports.tables import ARROWS
@@ -41,13 +39,15 @@ MOST_TURNS = 30
 _NARROWEST = 240
 
 
+def assign_colors(run: Run) -> dict[str, str]:
+    """Return the class of each system's color; floors and ceilings have a common one."""
+    systems = [name for name, result in run.items() if result.role == "system"]
+    return {name: charts.get_color_class(systems.index(name) if name in systems else -1) for name in run}
+
+
 def collect_estimates(run: Run, key: str) -> dict[str, Estimate]:
     """Return the estimates of one metric by system."""
     return {name: result[key] for name, result in run.items() if key in result}
-
-
-def _make_point(x: float, estimate: Estimate) -> Point:
-    return Point(x, estimate.mean, *(estimate.interval or (math.nan, math.nan)))
 
 
 def _make_title(run: Run, key: str) -> str:
@@ -59,13 +59,9 @@ def _make_axis_title(run: Run, key: str) -> str:
     return shorten(key) if better is None else f"{shorten(key)} ({better} is better)"
 
 
-def _find_level(run: Run, key: str) -> Level:
-    return next((est.level for est in collect_estimates(run, key).values()), Level.TURN)
-
-
 def draw_means(run: Run, key: str, width: int = WIDTH, ranked: bool = False) -> Figure | None:
     """Draw the value of each system under a key with its confidence interval; `ranked`: the highest value first."""
-    colors = markup.assign_colors(run)
+    colors = assign_colors(run)
     marks = [
         Mark(name, est.mean, est.interval, colors[name])
         for name, est in collect_estimates(run, key).items()
@@ -78,10 +74,11 @@ def draw_means(run: Run, key: str, width: int = WIDTH, ranked: bool = False) -> 
 
 def draw_distribution(run: Run, key: str, width: int = WIDTH) -> Figure | None:
     """Draw how the per-row scores of each system are distributed."""
-    items = {name: est.scores for name, est in collect_estimates(run, key).items() if est.scores is not None}
-    unit = f"{_find_level(run, key)}s"
+    scored = {name: est for name, est in collect_estimates(run, key).items() if est.scores is not None}
+    unit = f"{next(iter(scored.values())).level}s" if scored else "rows"
+    items = {name: est.scores for name, est in scored.items() if est.scores is not None}
     titles = f"{_make_title(run, key)} of single {unit}", _make_axis_title(run, key)
-    return charts.distribution(items, *titles, unit=unit, numbers=markup.number_colors(run), width=width)
+    return charts.distribution(items, *titles, unit=unit, colors=assign_colors(run), width=width)
 
 
 def draw_differences(comparison: Comparison, system: str, width: int = WIDTH) -> Figure | None:
@@ -106,13 +103,13 @@ def draw_turns(run: Run, key: str, width: int = WIDTH) -> Figure | None:
             continue
         turns = np.arange(len(rows)) - rows.offsets[rows.clusters] + 1 if rows.turns is None else rows.turns
         drawn = (turns != NO_TURN) & (turns < turns.min(initial=0) + MOST_TURNS)
-        points = average_by_bin(turns[drawn], items[drawn], rows.clusters[drawn])
+        points = charts.average_by_bin(turns[drawn], items[drawn], rows.clusters[drawn])
         series |= {name: points} if len(points) > 1 else {}
     if not series:
         return None
     titles = f"{_make_title(run, key)} over the turns of a dialogue", "turn", shorten(key)
-    notes, numbers = ["95% confidence intervals over dialogues."], markup.number_colors(run)
-    return charts.curves(series, *titles, name="turns", numbers=numbers, notes=notes, width=width)
+    notes, colors = ["95% confidence intervals over dialogues."], assign_colors(run)
+    return charts.curves(series, *titles, name="turns", colors=colors, notes=notes, width=width)
 
 
 def draw_pass_k(run: Run, width: int = WIDTH) -> Figure | None:
@@ -122,13 +119,14 @@ def draw_pass_k(run: Run, width: int = WIDTH) -> Figure | None:
         for key, est in result.items():
             number = re.fullmatch(r"pass-hat-(\d+)", key)
             if number and math.isfinite(est.mean):
-                series.setdefault(name, []).append(_make_point(float(number[1]), est))
+                ends = est.interval or (math.nan, math.nan)
+                series.setdefault(name, []).append(Point(float(number[1]), est.mean, *ends))
     if not any(len(points) > 1 for points in series.values()):
         return None
     x_title, y_title = "k: trials of a task that must all pass", "fraction of tasks"
     titles = "Reliability over repeated trials (pass^k)", x_title, y_title
-    notes = ["95% confidence intervals over tasks."]
-    return charts.curves(series, *titles, name="pass-k", numbers=markup.number_colors(run), notes=notes, width=width)
+    notes, colors = ["95% confidence intervals over tasks."], assign_colors(run)
+    return charts.curves(series, *titles, name="pass-k", colors=colors, notes=notes, width=width)
 
 
 _OF_METRIC = {"means": draw_means, "distribution": draw_distribution, "turns": draw_turns}
@@ -182,17 +180,14 @@ def write_figures(
     form: FigureFormat = "svg",
     width: float | None = None,
     more: Sequence[Figure] = (),
-    every: bool = False,
 ) -> list[Path]:
     """Write the figures of a run for a paper into a folder, on white and without titles, and return their paths.
 
-    Four by default: differences to the baseline, and means, distributions and turns under the main metric. `every`:
-    means and distributions per metric, turns for the metrics of the panel, and pass^k. `more` are figures that were
+    Differences to the baseline, and means, distributions and turns under the main metric. `more` are figures that were
     drawn before, such as those of human evaluation.
     """
     paths: dict[str, Path] = {}
-    draw = _draw_all if every else _draw_main
-    for name, drawn in (*draw(run, _to_pixels(width)), *((figure.name, figure) for figure in more)):
+    for name, drawn in (*_draw_main(run, _to_pixels(width)), *((figure.name, figure) for figure in more)):
         stem = re.sub(r"[^\w.()=,-]+", "-", plain(name)).strip("-.")[:80]  # whatever the metric is called
         stem = re.sub("-{2,}", "-", stem) or "figure"
         numbered = (stem, *(f"{stem}-{number}" for number in range(2, len(paths) + 2)))
@@ -220,16 +215,6 @@ def _draw_main(run: Run, pixels: int) -> Iterator[tuple[str, Figure]]:
             "turns": draw_turns(run, key, pixels),
         }
         yield from ((f"{kind}-{key}", drawn) for kind, drawn in charts_of.items() if drawn is not None)
-
-
-def _draw_all(run: Run, pixels: int) -> Iterator[tuple[str, Figure]]:
-    panel = choose_main_keys(run)
-    for kind, draw in _OF_METRIC.items():
-        for key in panel if kind == "turns" else run.keys_in_order:
-            if (drawn := draw(run, key, pixels)) is not None:
-                yield f"{kind}-{key}", drawn
-    if (drawn := draw_pass_k(run, pixels)) is not None:
-        yield "pass-k", drawn
 
 
 def lay_out_figures(drawn: Sequence[Figure | None]) -> str:

@@ -14,6 +14,7 @@ FEATURE = Feature(
         "Survival": "dialeval.reports.analyses:describe_survival",
         "UserComparison": "dialeval.reports.analyses:describe_users",
         "Slices": "dialeval.reports.slices:to_brief_document",
+        "Trend": "dialeval.reports.analyses:describe_trend",
     },
     loaders={
         "verdict": "dialeval.reports.comparisons:make_verdict",
@@ -22,7 +23,7 @@ FEATURE = Feature(
         "plot": "dialeval.reports.drawings:draw_figure",
         "write_table": "dialeval.reports.papers:write_table",
     },
-    sections={"trials": {"table": "dialeval.reports.trials:list_trials"}},
+    sections={"trials": {"table": "dialeval.reports.explorer:list_trials"}},
     files={
         "run": WrittenFile(
             "run.json", "every command that saves a run (-o)", "dialeval.core.run_schema:run_with_details"

@@ -6,7 +6,7 @@
 
 The page has a verdict with key figures and a figure whose marks lead to dialogues, the dialogues side by side, slices,
 sections of suites and human ratings, a table of all metrics, and the method in drawers. Sections are made by modules of
-their own (`summary`, `slices`, `trials`, `explorer`); this one combines them.
+their own (`summary`, `slices`, `explorer`); this one combines them.
 
 Equal runs give equal bytes: the page has no date unless one is passed.
 """
@@ -39,9 +39,9 @@ from dialeval.core.validation import JsonObject
 from dialeval.core.version import __version__
 from dialeval.reports import comparisons, markup
 from dialeval.reports.comparisons import RunVerdict, judge_run
-from dialeval.reports.documents import Document, describe_result, find_extensions, to_html
+from dialeval.reports.documents import Document, Table, describe_result, find_extensions, to_html
 from dialeval.reports.drawings import draw_differences
-from dialeval.reports.explorer import make_data
+from dialeval.reports.explorer import make_data, write_agents
 from dialeval.reports.formatting import describe_intervals, list_names, plain, shorten
 from dialeval.reports.markup import Section
 from dialeval.reports.slices import MOST_TESTS, write_where
@@ -59,7 +59,6 @@ from dialeval.reports.summary import (
     write_verdict,
 )
 from dialeval.reports.tables import describe, describe_standing, describe_unscored, list_accounts
-from dialeval.reports.trials import write_agents
 
 if TYPE_CHECKING:
     import os
@@ -135,9 +134,7 @@ def report(
     people: Displayable | None = None,
     agreement: Agreement | None = None,
     ranking: Displayable | None = None,
-    rated: Mapping[str, object] | None = None,
     merged: Displayable | None = None,
-    pairs: object = None,
     card: str | os.PathLike[str] | None = None,
 ) -> Path:
     """Write the HTML report of one or several runs: one file that needs no network.
@@ -155,9 +152,7 @@ def report(
         people: What `dialeval.estimate_ratings` returned, to be shown.
         agreement: What `dialeval.measure_agreement` returned, to be shown.
         ranking: What `dialeval.rank` returned, to be shown.
-        rated: The rated rows by system, for figures.
         merged: The merged ratings, for a section about raters.
-        pairs: The compared responses, for figures.
         card: A file for the verdict as a picture to share, `.png` (1200 by 630) or `.svg`.
 
     Returns:
@@ -175,7 +170,7 @@ def report(
     """
     path = Path(path)
     run = combine_runs([runs] if isinstance(runs, Run) else runs)
-    opinions = (people, agreement, ranking, rated, merged, pairs)
+    opinions = (people, agreement, ranking, merged)
     human = None
     if any(part is not None for part in opinions):
         human = find_place("loaders", "people")(*opinions)
@@ -213,44 +208,41 @@ def _render_blocks(
     command: str | None,
     title: str | None = None,
     date: str | None = None,
-    section: Section | None = None,
+    people: Section | None = None,
 ) -> str:
     data, body, links = [], "", []
-    people = [] if section is None else [section]
     for at, block in enumerate(blocks):
-        sections = list(filter(None, (_as_section(make(block.run)) for make in find_extensions(block.run, "section"))))
-        told = "".join(markup.section(f"{block.prefix}{part.name}", *part[1:]) for part in sections)
-        parts = [write_verdict(block, 1 if at == 0 else 2), write_hero(block), told]
-        if (agents := write_agents(block)) is not None:
-            parts.append(agents)
+        made = (_as_section(make(block.run)) for make in find_extensions(block.run, "section"))
+        sections = [part._replace(name=block.prefix + part.name) for part in made if part is not None]
+        parts = [write_verdict(block, 1 if at == 0 else 2), write_hero(block)]
+        parts += [markup.section(*part) for part in sections]
+        parts += [write_agents(block) or ""]
         if block.aligned is not None and block.dialogue_key:
             keys = list(dict.fromkeys((block.dialogue_key, block.key, *block.run.keys_in_order)))
             looked_at = {"prefix": block.prefix, "system": block.systems.index(block.system)}
             data.append(looked_at | make_data(block.run, block.aligned, block.dialogue_key, keys, block.slices))
-            where = write_where(block)
-            read = _write_dialogues(block)
+            where, read = write_where(block), _write_dialogues(block)
             parts.append(f'<div class="cols">{read}{where}</div>' if where else read)
         parts.append(write_metrics(block))
         body += f'<article class="block">{"".join(parts)}</article>'
-        named = {"tasks": "Tasks", "dialogues": "Dialogues", "where": "Where", "metrics": "All metrics"}
-        links += [(f"{block.prefix}{part.name}", part.title) for part in sections]
-        links += [(name, title) for name, title in named.items() if at == 0 and f'<section id="{name}"' in body]
-    body += "".join(markup.section(*part) for part in people)
-    links += [(part.name, part.title) for part in people]
-    body += markup.section("method", "Method", _write_method(run, blocks, command))
-    links.append(("method", "Method"))
-    headline = write_headline(blocks[0])[1] if blocks else "No metric was computed"
-    scripts = [make_script("page.js"), make_script("text.js", "dialogues.js")]
+        links += [(part.name, part.title) for part in sections]
+        links += [link for link in _CONTENTS if at == 0 and f'<section id="{link[0]}"' in body]
+    last = [*([] if people is None else [people]), Section("method", "Method", _write_method(run, blocks, command))]
+    links += [(part.name, part.title) for part in last]
+    body += "".join(markup.section(*part) for part in last)
     top = _SKIP + _write_top(run, title, date, blocks, links)
-    body = f'{top}<main class="wrap" id="main" tabindex="-1">\n{body}</main>\n'
-    embedded = markup.embed_json("explorer-data", data)
+    headline = write_headline(blocks[0])[1] if blocks else "No metric was computed"
     return make_html(
         title or headline,
-        body + embedded,
+        f'{top}<main class="wrap" id="main" tabindex="-1">\n{body}</main>\n{markup.embed_json("explorer-data", data)}',
         read_assets("base.css", "chart.css", "report.css"),
-        scripts,
+        [make_script("page.js"), make_script("text.js", "dialogues.js")],
         "; img-src data:",
     )
+
+
+_CONTENTS = (("tasks", "Tasks"), ("dialogues", "Dialogues"), ("where", "Where"), ("metrics", "All metrics"))
+"""Sections of the first block."""
 
 
 def _write_top(
@@ -394,34 +386,28 @@ def _write_drawer(title: str, gist: str, content: str) -> str:
 
 def _list_skipped(run: Run) -> str:
     """Return metrics that were not computed, and what they lack."""
-    lacking: dict[tuple[str, str], list[str]] = {}
-    for system, result in run.items():
-        for key, reason in result.skipped.items():
-            lacking.setdefault((key, reason), []).append(system)
-    lines = [
-        markup.row(markup.name(key), markup.cells(markup.text(reason), markup.names(systems, run), kind="l"))
-        for (key, reason), systems in lacking.items()
-    ]
-    return markup.table("skipped", "", markup.heads("Metric", "Needs", "Systems"), lines) if lines else ""
+    lacking = [(key, reason, name) for name, result in run.items() for key, reason in result.skipped.items()]
+    return _list_by_system(run, "skipped", ["Metric", "Needs", "Systems"], lacking)
 
 
 def _list_signatures(run: Run) -> str:
     """Return everything that each number depends on."""
-    lines = []
-    for key in run.keys_in_order:
-        by_line: dict[str, list[str]] = {}
-        for system, result in run.items():
-            if key in result and result[key].signature is not None:
-                by_line.setdefault(str(result[key].signature), []).append(system)
-        for line, systems in by_line.items():
-            whose = markup.names(systems, run) if len(by_line) > 1 else "all"
-            lines.append(
-                markup.row(markup.name(key), markup.cells(f"<code>{markup.text(line)}</code>", whose, kind="l"))
-            )
-    about = markup.note("Scores are comparable where signatures are equal.")
-    return (
-        about + markup.table("signatures", "", markup.heads("Metric", "Signature", "Systems"), lines) if lines else ""
-    )
+    values = [(key, name, result[key]) for key in run.keys_in_order for name, result in run.items() if key in result]
+    signed = [(key, str(estimate.signature), name) for key, name, estimate in values if estimate.signature is not None]
+    table = _list_by_system(run, "signatures", ["Metric", "Signature", "Systems"], signed)
+    return markup.note("Scores are comparable where signatures are equal.") + table if table else ""
+
+
+def _list_by_system(run: Run, kind: str, head: Sequence[str], lines: Iterable[tuple[str, str, str]]) -> str:
+    """Return a table of metrics and texts with the systems of each."""
+    systems: dict[tuple[str, str], list[str]] = {}
+    for key, words, name in lines:
+        systems.setdefault((key, words), []).append(shorten(name))
+    rows = [
+        [shorten(key), words, "all" if len(names) == len(run) else ", ".join(names)]
+        for (key, words), names in systems.items()
+    ]
+    return markup.plain_table(kind, Table(head, rows)) if rows else ""
 
 
 def _list_commands(run: Run, commands: Sequence[str]) -> str:
@@ -452,13 +438,11 @@ def html(shown: Displayable) -> str:
         document, comparison = describe(run, verdict), verdict.comparison
     else:
         document = describe_result(shown)
-    if comparison is None or len(comparison.systems) > 1:
-        return to_html(document)
-    panel = [row for row in comparison.differences if row.key in comparison.panel]
-    figure = draw_differences(structs.replace(comparison, differences=panel), comparison.systems[0], NOTEBOOK_WIDTH)
-    above = to_html(replace(document, tables=[], notes=[], details=[]))
-    below = to_html(replace(document, headline="", sentences=[]))
-    return f"{above}{figure.svg if figure is not None else ''}{below}"
+    figure = None
+    if comparison is not None and len(comparison.systems) == 1:
+        panel = [row for row in comparison.differences if row.key in comparison.panel]
+        figure = draw_differences(structs.replace(comparison, differences=panel), comparison.systems[0], NOTEBOOK_WIDTH)
+    return to_html(document, "" if figure is None else figure.svg)
 
 
 NOTEBOOK_WIDTH = 420

@@ -37,20 +37,9 @@ from dialeval.core.result import Result, Run
 from dialeval.core.signature import SACREBLEU
 from dialeval.core.version import __version__
 from dialeval.reports import comparisons, documents, tables
+from dialeval.reports import formatting as fmt
 from dialeval.reports.comparisons import describe_test
-from dialeval.reports.documents import Table, describe_result, escape_markdown
-from dialeval.reports.formatting import (
-    MARK_OF,
-    MISSING,
-    align_decimals,
-    describe_intervals,
-    show,
-    show_fixed,
-    show_interval,
-    show_p,
-    show_rounded,
-)
-from dialeval.reports.latex import Grid, PaperStyle, Spread, count_panels, escape_latex, format_float, make_style
+from dialeval.reports.documents import Grid, PaperStyle, Spread, Table, describe_result, escape_latex, escape_markdown
 
 if TYPE_CHECKING:
     from dialeval.analysis.agreement import Agreement
@@ -83,7 +72,7 @@ def write_table(
         percent: Whether values between -1 and 1 are multiplied by 100.
         transpose: Swap rows and columns.
         best: The best systems of a comparison by key, whose values are bold.
-        **style: `width`, `label`, `rename` and `spread` of LaTeX (`dialeval.reports.latex.PaperStyle`).
+        **style: `width`, `label`, `rename` and `spread` of LaTeX (`dialeval.reports.documents.PaperStyle`).
 
     Returns:
         The table.
@@ -91,7 +80,7 @@ def write_table(
     Raises:
         SettingError: There is no run, or a metric that no run has, or a style that does not exist.
     """
-    chosen = make_style(**style)
+    chosen = documents.make_style(**style)
     if isinstance(result, Result):
         result = Run({"value": result}, __version__)
     if isinstance(result, Run):
@@ -111,13 +100,13 @@ def write_table(
         form == "latex"
         and grid.head[0] == "system"
         and not grid.groups
-        and count_panels(other, chosen) < count_panels(grid, chosen)
+        and documents.count_panels(other, chosen) < documents.count_panels(grid, chosen)
     ):
         grid, other = other, grid
     if transpose:
         grid = other
     if form == "latex":
-        return format_float([grid], caption, label, chosen, tables.list_signatures(signatures))
+        return documents.format_float([grid], caption, label, chosen, tables.list_signatures(signatures))
     return _write(grid, caption, form, chosen)
 
 
@@ -142,7 +131,7 @@ def _lay_out_runs(
 ) -> tuple[Grid, list[str], list[str], str]:
     """Return the table of runs, its caption, the signatures of its values, and its label."""
     if not runs:
-        raise SettingError("nothing to show: pass at least one run")
+        raise SettingError("nothing to fmt.show: pass at least one run")
     scaled = {
         name: comparisons.run_to_percent(run) if percent and not run.details.get(tables.PERCENT) else run
         for name, run in runs.items()
@@ -164,7 +153,9 @@ def _lay_out_runs(
         for key in keys:
             decimals, arrow = tables.choose_decimals(run, key), tables.choose_arrow(run, key)
             estimates = {name: run[name].get(key) if name in run else None for name in systems}
-            texts = {name: MISSING if est is None else show(est.mean, decimals) for name, est in estimates.items()}
+            texts = {
+                name: fmt.MISSING if est is None else fmt.show(est.mean, decimals) for name, est in estimates.items()
+            }
             best = {texts[name] for name in leaders.systems.get(key, ()) if arrow}
             bold |= {(row, len(columns)) for row, name in enumerate(systems) if texts[name] in best}
             cells = (_add_spread(texts[name], est, decimals, spread) for name, est in estimates.items())
@@ -179,13 +170,13 @@ def _lay_out_runs(
 
 def _add_spread(text: str, estimate: Estimate | None, decimals: int, spread: Spread) -> str:
     """Return a value with its uncertainty."""
-    if estimate is None or estimate.interval is None or spread == "none" or text == MISSING:
+    if estimate is None or estimate.interval is None or spread == "none" or text == fmt.MISSING:
         return text
     low, high = estimate.interval
     below, above = estimate.mean - low, high - estimate.mean
     if spread == "pm" and max(below, above) < _MOST_SKEWED * min(below, above):
-        return f"{text} ± {show((high - low) / 2, decimals)}"
-    return f"{text} [{show_interval(estimate.interval, decimals).replace(' to ', ', ')}]"
+        return f"{text} ± {fmt.show((high - low) / 2, decimals)}"
+    return f"{text} [{fmt.show_interval(estimate.interval, decimals).replace(' to ', ', ')}]"
 
 
 def _caption_runs(
@@ -236,7 +227,7 @@ def _lay_out_comparison(
         cells = list(texts.values())
         if len(names) == 2:
             (row,) = differences
-            cells += [show_rounded(row.difference, row.interval, signed=True), show_p(row.adjusted_p)]
+            cells += [fmt.show_rounded(row.difference, row.interval, signed=True), fmt.show_p(row.adjusted_p)]
         else:
             marks = {row.system: comparisons.choose_mark(row) for row in differences}
             cells = [text + marks.get(name, "") for name, text in texts.items()]
@@ -252,8 +243,8 @@ def _show_row(
     """Return the values of a metric by system as they are printed, and whose are bold."""
     first = differences[0]
     means = {first.baseline: first.values[0], **{row.system: row.values[1] for row in differences}}
-    decimals = align_decimals(means.values(), (row.interval for row in differences))
-    texts = {name: show(means[name], decimals) if name in means else MISSING for name in names}
+    decimals = fmt.align_decimals(means.values(), (row.interval for row in differences))
+    texts = {name: fmt.show(means[name], decimals) if name in means else fmt.MISSING for name in names}
     if len(names) > 2:
         return texts, best
     return texts, {"better": [first.system], "worse": [first.baseline]}.get(decide(first), [])
@@ -277,7 +268,7 @@ def _caption_comparison(comparison: Comparison, percent: bool, bold: bool) -> li
         caption.append(f"Tests are over what both systems have: {listed}.")
     if bold:
         caption.append("Bold: clearly better." if two else "Bold: the best, and those not significantly worse.")
-    marks = [f"{mark} {kind}" for kind, mark in MARK_OF.items() if kind in decided]
+    marks = [f"{mark} {kind}" for kind, mark in fmt.MARK_OF.items() if kind in decided]
     if marks and not two:
         caption.append(f"Against {comparison.baseline}: {', '.join(marks)} (p < {comparison.alpha:g}).")
     return caption
@@ -416,7 +407,7 @@ def _first_estimates(run: Run) -> Iterator[Estimate]:
 
 def _describe_statistics(run: Run, comparison: Comparison | None, references: _References) -> Iterator[str]:
     """Yield the intervals of values, and the tests of differences."""
-    words = describe_intervals(est for result in run.values() for est in result.values())
+    words = fmt.describe_intervals(est for result in run.values() for est in result.values())
     if words:
         yield f"Confidence intervals: {escape_latex(words)}."
     if comparison is None:
@@ -439,8 +430,8 @@ def _describe_raters(agreement: Agreement, references: _References) -> Iterator[
     if agreement.ceiling.reason is None:
         level = f"{100 * agreement.bootstrap.confidence:g}\\% CI"
         alphas = (
-            f"{value_level} {show_fixed(value, 2)} ({level} "
-            f"{escape_latex(show_interval(agreement.ceiling.alpha_interval[value_level], 2))})"
+            f"{value_level} {fmt.show_fixed(value, 2)} ({level} "
+            f"{escape_latex(fmt.show_interval(agreement.ceiling.alpha_interval[value_level], 2))})"
             for value_level, value in agreement.ceiling.alpha.items()
         )
         yield f"Krippendorff's alpha is {_join(alphas)}{references.cite('alpha')}."

@@ -22,21 +22,11 @@ from dialeval.analysis.slices import LEAST_DIALOGUES, Slice, Slices
 from dialeval.analysis.values import find_better, find_metric
 from dialeval.analysis.verdict import decide
 from dialeval.core.fold import Estimate, Level
+from dialeval.reports import formatting as fmt
 from dialeval.reports import markup
 from dialeval.reports.comparisons import choose_mark, find_percent_keys, run_to_percent
 from dialeval.reports.comparisons import to_percent as scale
 from dialeval.reports.documents import Document, Layout, Table, make_formats
-from dialeval.reports.formatting import (
-    MARKS,
-    MISSING,
-    list_some_names,
-    plain,
-    shorten,
-    show,
-    show_rounded,
-    show_spread,
-    show_value,
-)
 from dialeval.reports.marks import Line, draw_slice_rows
 from dialeval.reports.summary import Block
 from dialeval.reports.tables import ARROWS, choose_decimals
@@ -70,7 +60,7 @@ def to_brief_document(slices: Slices) -> Document:
     """Describe slices by the metrics that differ most surely in some slice."""
     keys = choose_keys(slices)
     shown, more = to_document(slices, keys), [key for key in slices.keys if key not in keys]
-    others = [f"Also in -f csv, -f json and to_pandas(): {list_some_names(more, _MOST_NAMED)}."] if more else []
+    others = [f"Also in -f csv, -f json and to_pandas(): {fmt.list_some_names(more, _MOST_NAMED)}."] if more else []
     return Document(shown.sentences, shown.tables, [*others, *shown.notes])
 
 
@@ -92,8 +82,8 @@ def state_losses(slices: Slices) -> list[str]:
     for system in slices.whole:
         order = sorted(slices.keys, key=lambda key: key not in outcomes)
         if loss := next(filter(None, (slices.worst(system, [key]) for key in order)), None):
-            names = [shorten(name) for name in (system, loss.by.baseline, loss.where.field, loss.where.label)]
-            figure = f"{shorten(loss.by.key)} {show_rounded(loss.by.difference, loss.by.interval, signed=True)}"
+            names = [fmt.shorten(name) for name in (system, loss.by.baseline, loss.where.field, loss.where.label)]
+            figure = f"{fmt.shorten(loss.by.key)} {fmt.show_rounded(loss.by.difference, loss.by.interval, signed=True)}"
             where = f"{names[0]} loses most to {names[1]} where {names[2]} is {names[3]}"
             sentences.append(f"{where}: {figure} ({describe_tests(slices)}).")
     return sentences
@@ -109,13 +99,13 @@ def list_notes(slices: Slices) -> Iterator[str]:
     """Yield what the marks mean, what was not tested and why, and which values depend on other rows."""
     if slices.comparisons:
         first = slices.comparisons[0]
-        baseline = shorten(first.baseline)
+        baseline = fmt.shorten(first.baseline)
         if any(row.significant for row in slices.differences):
-            yield f"Against {baseline}: {MARKS} ({describe_tests(slices)})."
+            yield f"Against {baseline}: {fmt.MARKS} ({describe_tests(slices)})."
         else:
             yield f"No slice differs significantly from {baseline} ({describe_tests(slices)})."
         if first.untested:
-            untested = list_some_names(first.untested, _MOST_NAMED)
+            untested = fmt.list_some_names(first.untested, _MOST_NAMED)
             yield f"Not tested: {untested}; so many tests take long. `dialeval compare --by` tests all."
         yield "Sorted by loss: slices with the largest losses come first."
     reasons: dict[str, list[str]] = {}
@@ -123,14 +113,14 @@ def list_notes(slices: Slices) -> Iterator[str]:
         if part.reason is not None:
             reasons.setdefault(part.reason, []).append(f"{part.field} {part.label}")
     for reason, where in reasons.items():
-        yield f"Not tested: {list_some_names(where, _MOST_NAMED)} ({plain(reason)})."
+        yield f"Not tested: {fmt.list_some_names(where, _MOST_NAMED)} ({fmt.plain(reason)})."
     estimates = {key: next(result[key] for result in slices.whole.values() if key in result) for key in slices.keys}
     metrics = {key: find_metric(estimate) for key, estimate in estimates.items()}
     if conditioned := [key for key, metric in metrics.items() if metric is not None and metric.facts]:
-        yield f"{list_some_names(conditioned, _MOST_NAMED)}: uses statistics of all rows, also within a slice."
+        yield f"{fmt.list_some_names(conditioned, _MOST_NAMED)}: uses statistics of all rows, also within a slice."
     dialogue_keys = [key for key, estimate in estimates.items() if estimate.level is Level.DIALOGUE]
     if any(part.cuts_dialogues for part in slices.slices) and dialogue_keys:
-        yield f"{list_some_names(dialogue_keys, _MOST_NAMED)}: of whole dialogues, those with a row in the slice."
+        yield f"{fmt.list_some_names(dialogue_keys, _MOST_NAMED)}: of whole dialogues, those with a row in the slice."
 
 
 def choose_keys(slices: Slices) -> list[str]:
@@ -151,22 +141,22 @@ def _make_table(slices: Slices, field: str, key: str) -> Table:
     """Return the table of a field and a metric: all rows, and a line per slice, worst first."""
     whole, decimals = slices.whole, choose_decimals(slices.whole, key)
     unit = next((part.unit for part in slices.slices), "rows")
-    title = f"{shorten(key)}{ARROWS[find_better(whole, key)]} by {shorten(field)}"
+    title = f"{fmt.shorten(key)}{ARROWS[find_better(whole, key)]} by {fmt.shorten(field)}"
     table = next(iter(whole.values())).rows
     dialogues = 0 if table is None else len(table.offsets) - 1
     lines = [[ALL, f"{dialogues:,}", *(_make_cell(result.get(key), decimals, None) for result in whole.values())]]
     for part in slices.worst_first(field, key):
         cells = (_make_cell(part.estimate(name, key), decimals, part.difference(name, key)) for name in whole)
-        lines.append([shorten(part.label), f"{part.dialogues:,}", *cells])
-    return Table([title, unit, *map(shorten, whole)], lines)
+        lines.append([fmt.shorten(part.label), f"{part.dialogues:,}", *cells])
+    return Table([title, unit, *map(fmt.shorten, whole)], lines)
 
 
 def _make_cell(estimate: Estimate | None, decimals: int, row: Difference | None) -> str:
     if estimate is None:
-        return MISSING
+        return fmt.MISSING
     mark = "" if row is None else choose_mark(row)
-    spread = show_spread(estimate, decimals)
-    return " ".join(filter(None, (show(estimate.mean, decimals), mark, f"({spread})" if spread else "")))
+    spread = fmt.show_spread(estimate, decimals)
+    return " ".join(filter(None, (fmt.show(estimate.mean, decimals), mark, f"({spread})" if spread else "")))
 
 
 # Slices on the page: where a system lost, a line per slice that leads to its dialogues.
@@ -189,7 +179,7 @@ def write_where(block: Block) -> str:
                 value, interval, kind, dialogues = _measure_slice(part, block, key, row)
                 if math.isnan(value):
                     continue
-                shown = show(value, decimals) if len(block.systems) == 1 else show_value(value, interval, True)
+                shown = fmt.show(value, decimals) if len(block.systems) == 1 else fmt.show_value(value, interval, True)
                 link = f"#{block.prefix}dialogues?slice={places[field, part.label]}"
                 line = Line(markup.name(part.label), value, interval, shown, link, kind)
                 lines.append((line, markup.count(dialogues, part.unit.removesuffix("s"))))
@@ -197,11 +187,13 @@ def write_where(block: Block) -> str:
                 small += row is None
             lines = sorted(lines, key=lambda pair: sign * pair[0].value)
             title = f"<h3>{markup.name(field)}</h3>" if lines else ""
-            content += title + (_list_values(lines) if len(block.systems) == 1 else draw_slice_rows(lines))
+            content += title + draw_slice_rows(lines, drawn=len(block.systems) > 1)
     if not content:
         return ""
-    about = f"{shorten(block.system)} minus {shorten(block.systems[0])} on {shorten(block.dialogue_key)}, likely range"
-    about = f"{shorten(block.dialogue_key)} of each part" if len(block.systems) == 1 else about
+    about = f"{fmt.shorten(block.dialogue_key)} of each part"
+    if len(block.systems) > 1:
+        names = f"{fmt.shorten(block.system)} minus {fmt.shorten(block.systems[0])}"
+        about = f"{names} on {fmt.shorten(block.dialogue_key)}, likely range"
     note = ""
     if len(block.systems) > 1:
         tests = sum(slices.tests for slices in block.slices)
@@ -212,14 +204,6 @@ def write_where(block: Block) -> str:
         )
     return f'<section id="{block.prefix}where"><h2>Where</h2><p class="sub">{markup.text(about)}</p>{content}' + (
         f"{markup.note(markup.text(note.strip()))}</section>" if note else "</section>"
-    )
-
-
-def _list_values(lines: Sequence[tuple[Line, str]]) -> str:
-    return "".join(
-        f'<a class="slice" href="{line.link}"><b>{line.name}<small>{count}</small></b><span></span>'
-        f'<span class="d">{line.shown}</span></a>'
-        for line, count in lines
     )
 
 

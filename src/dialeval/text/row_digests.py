@@ -20,7 +20,7 @@ import numpy as np
 
 from dialeval.core import inputs
 from dialeval.core.arrays import Ints, Mask, row_numbers
-from dialeval.core.columns import ColumnData, RaggedColumn, SharedColumn, TextColumn
+from dialeval.core.columns import ColumnData, FieldColumn, RaggedColumn, SharedColumn, TextColumn
 from dialeval.core.inputs import Input
 from dialeval.core.rowtable import PROMPT, REFERENCE, RESPONSE, TRIALS, Digests
 from dialeval.text.ngrams import hash_column
@@ -38,8 +38,8 @@ def digest_rows(columns: Mapping[Input, ColumnData]) -> dict[str, Digests]:
         by_name[REFERENCE] = digest_lists(columns[inputs.REFERENCE])
     if inputs.RESPONSE in columns:
         by_name[RESPONSE] = digest_lists(columns[inputs.RESPONSE])
-    if isinstance(trials := columns.get(inputs.TRIALS), RaggedColumn):
-        by_name[TRIALS] = np.diff(trials.offsets).astype(np.uint64)
+    if isinstance(trials := columns.get(inputs.TRIALS), FieldColumn):
+        by_name[TRIALS] = trials.known.astype(np.uint64)
     return {name: digests for name, digests in by_name.items() if digests is not None}
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from dialeval.cli import options
-from dialeval.cli.output import check_places, check_transpose, deliver_run, print_failed_gates
+from dialeval.cli.output import check_places, deliver_run, print_failed_gates
 from dialeval.cli.progress import open_meter
 
 ALIGNERS = ("bleu", "nltk-bleu", "nltk-nist", "sacre", "embedding")
@@ -39,7 +39,6 @@ EOS = "</s>"
 @options.confidence
 @options.output_folder
 @options.format_(options.FORMATS)
-@options.transpose
 @options.limits
 @options.intervals
 @options.threads
@@ -52,7 +51,6 @@ def lsdscc(
     output: Path | None,
     force: bool,
     format_: str,
-    transpose: bool,
     limits: options.Limits,
     intervals: options.IntervalOptions,
     **inputs: Any,
@@ -81,7 +79,6 @@ def lsdscc(
 
         inputs["reference_groups"] = data.find_reference_groups()
     read = (hypotheses, *(inputs[name] for name in ("reference_groups", "vectors", "train")))
-    check_transpose(format_, transpose)
     check_places(output, read)
     inputs["settings"] = {"coverage": {"aligner": aligner, "n": n, "smooth": bleu_smoothing or 0}}
     inputs["alignments"] = format_ == "json" or output is not None
@@ -91,5 +88,5 @@ def lsdscc(
             hypotheses, metrics=METRICS, intervals=intervals.with_factor(inputs.pop("t")), execution=execution, **inputs
         )
     run = intervals.add_to(run, inputs["confidence"])
-    deliver_run(run, format_, output, force, transpose=transpose)
+    deliver_run(run, format_, output, force)
     return print_failed_gates(limits.make_gates(run))

@@ -52,10 +52,19 @@ from dialeval.io.opening import PathSource, read_bytes, stem_of, strip_mark
 from dialeval.io.reading import find_response_files, is_folder
 from dialeval.io.rows import LISTS, Rows, read_each
 from dialeval.io.schemas import check_types
-from dialeval.suites.multiwoz import venues as spelling
-from dialeval.suites.multiwoz.feature import GOALS, ONTOLOGY, REFERENCE_SETS, STATES, TASK_TURNS, TRUE_STATES, VENUES
-from dialeval.suites.multiwoz.ontology import MULTIWOZ, Ontology, load_ontology
-from dialeval.suites.multiwoz.venues import Alternatives, State, Venues, find_file, load_venues, make_normalizer
+from dialeval.suites.multiwoz import GOALS, ONTOLOGY, REFERENCE_SETS, STATES, TASK_TURNS, TRUE_STATES, VENUES
+from dialeval.suites.multiwoz.metrics import MAIN_REFERENCES
+from dialeval.suites.multiwoz.turns import find_slot_domains, make_normalizer
+from dialeval.suites.multiwoz.venues import (
+    MULTIWOZ,
+    Alternatives,
+    Ontology,
+    State,
+    Venues,
+    find_file,
+    load_ontology,
+    load_venues,
+)
 
 DEFAULT_SPLIT = "test"
 VERSION_FILE = "version.json"
@@ -162,7 +171,7 @@ def read_task(folder: Path, split: str | None = None) -> TaskFiles:
         turns[:] = map(_freeze_values, turns)
     users = load("user_turns.json", dict[str, list[str]])
     version = load(VERSION_FILE, str, whole)
-    names = sorted(_find_reference_names(folder), key=lambda name: (name != spelling.MAIN_REFERENCES, name))
+    names = sorted(_find_reference_names(folder), key=lambda name: (name != MAIN_REFERENCES, name))
     sets = {name: load(f"references/{name}.json", dict[str, list[str]]) for name in names}
     if problems:
         raise DataError(problems)
@@ -554,7 +563,7 @@ def add_slot_domains(
     """
     domains = load_ontology(ontology).domains
     return {
-        dialogue: [{**turn, "active_domains": spelling.find_slot_domains(turn["response"], domains)} for turn in turns]
+        dialogue: [{**turn, "active_domains": find_slot_domains(turn["response"], domains)} for turn in turns]
         for dialogue, turns in _check_document(predictions, "predictions").items()
     }
 

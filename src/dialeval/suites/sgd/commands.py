@@ -37,7 +37,6 @@ def sgd(
     output: Path | None,
     force: bool,
     format_: str,
-    transpose: bool,
     limits: options.Limits,
     intervals: options.IntervalOptions,
     by: list[str],
@@ -50,13 +49,12 @@ def sgd(
 
     PREDICTIONS are folders of dialogues (*.json) or single files in the form of the Schema-Guided Dialogue data, one
     system each; NAME=PATH names one. Scores are means over frames, a frame being a service in a user turn. --by
-    service, domain or seen shows them by parts. `dialeval compat sgd` writes exactly the file that the original writes.
+    service, domain or seen shows them by parts. --groups -f json prints the figures of the original.
     """
     from dialeval.suites.sgd.evaluation import GROUPS, ServiceGroups, evaluate_sgd, make_original_output
 
     if joint_across_turns and not groups:
         raise click.UsageError("--joint-across-turns is for --groups")
-    out.check_transpose(format_, transpose)
     out.check_places(output, (predictions, inputs["references"], inputs["schema"], inputs["train_schema"]))
     with open_meter() as meter:
         run = evaluate_sgd(predictions, intervals=intervals.kind, progress=meter.update_run, **inputs)
@@ -68,5 +66,5 @@ def sgd(
         out.print_as(format_, GROUPS, ServiceGroups(scores))
         out.print_warnings(run.warnings)
     else:
-        out.deliver_run(run, format_, output, force, transpose=transpose, by=by, compared=compared)
+        out.deliver_run(run, format_, output, force, by=by, compared=compared)
     return out.print_failed_gates(limits.make_gates(run))

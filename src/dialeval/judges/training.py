@@ -1,62 +1,77 @@
-"""Make a judge of `adem`: read ratings, fit, validate on data sets left out, attack; and attack judges on files.
+"""Train a judge of `adem`: read ratings, fit, validate on data sets left out, attack, and write the model card.
 
 Validation leaves whole data sets out: a set is judged by weights that were fitted to the other training sets, without
 any row whose context occurs in it. Sets that were never meant for training (`tests`) are judged likewise. With a single
 set there is no other one to learn from; its contexts are then split into `FOLDS` parts, each judged by the others.
 
-The judge is compared with its baselines: the untrained identity, overlap with the reference,
-averaged word vectors, and the length of the response. Correlations are with the mean human score, per set, and their
-mean over the sets that have references; confidence intervals come from a bootstrap over contexts.
+The judge is compared with its baselines: the untrained identity, overlap with the reference, averaged word vectors, and
+the length of the response. Spearman's correlation is with the mean human score, per set, and its mean is over the sets
+that have references; confidence intervals come from a bootstrap over contexts.
 
-Attacks are responses that a good judge must not like, and the reference, which it must:
-
-    reversed      the words of the response in reverse order
-    dull          "i do not know ." whatever was said
-    random        the response to another context (to what has another reference, where there are no contexts)
-    context       the last turn of the context, repeated
-    reference     the first reference itself; it is taken away from the references if there are others
-
-For every attack: its mean score and that of the real responses, how often the attack is scored at least as high as the
-real response, and how closely its scores follow those of the real responses (a judge that reads the order of words has
-little of that for `reversed`).
+Everything in a card comes out of the training command; nothing is written by hand. Numbers are rounded to two digits
+for people; `judge.json` next to it holds them in full.
 """
 
 from __future__ import annotations
 
 import math
 import os
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from importlib.util import find_spec
-from typing import Any, Protocol
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from dialeval import sample_data
 from dialeval.analysis.matching import score_ratings
-from dialeval.core import inputs
 from dialeval.core.arrays import Floats, Ints
-from dialeval.core.errors import SettingError
-from dialeval.core.inputs import Input
+from dialeval.core.errors import SettingError, escape_controls
+from dialeval.core.validation import parse_toml
 from dialeval.engine.resources import Resources
 from dialeval.io.opening import PathSource
 from dialeval.io.packs import Progress
 from dialeval.io.ratings import Ratings, digest_ratings, read_ratings
-from dialeval.io.reading import attach, read_files, read_texts
-from dialeval.io.rows import Rows
-from dialeval.judges.adem import AdemWeights, Judge, Texts, open_vectors
-from dialeval.judges.card import DULL, Attack, HumanCorrelation, JudgeCard, Validation
-from dialeval.judges.fitting import KINDS, AdemSettings, Examples, fit, make_examples
+from dialeval.judges.adem import AdemWeights, Facts, Judge, open_vectors
+from dialeval.judges.attacks import Attack, attack, list_attacks
+from dialeval.judges.fitting import AdemSettings, Examples, fit_adem, fit_identity, make_examples
 from dialeval.metrics.encoder_files import MINILM
+from dialeval.reports.documents import escape_markdown
 from dialeval.stats.correlation import Points
 from dialeval.stats.resampling import DEFAULT_RESAMPLES, DEFAULT_SEED, draw_resamples, percentiles
+
+Rows = list[list[str]]
 
 ATTACKED_ROWS = 500
 """Rated rows, drawn by a fixed seed, on which a new judge is attacked."""
 BASELINES = ("bleu-4", "rouge-l", "embedding-average", "length")
 FOLDS = 5
 _FEWEST_ROWS = 20
+_TEXTS = parse_toml((Path(__file__).parent / "cards.toml").read_bytes(), "cards.toml", "install dialeval again")
+NOT_VALIDATED = (
+    "too few rated rows or contexts to leave any out, so the agreement of this judge with human ratings is unknown."
+)
+
+
+@dataclass(frozen=True)
+class HumanCorrelation:
+    """Spearman's correlation with mean human ratings on one set, or its mean over sets, with a confidence interval."""
+
+    rows: int
+    spearman: float
+    spearman_interval: tuple[float, float]
+
+
+@dataclass(frozen=True)
+class Validation:
+    """Agreement by set and then by judge or baseline; `mean` is that over the sets with references."""
+
+    sets: Mapping[str, Mapping[str, HumanCorrelation]]
+    mean: Mapping[str, HumanCorrelation]
+    referenced: Sequence[str]
+    resamples: int = DEFAULT_RESAMPLES
 
 
 def train(
@@ -64,13 +79,11 @@ def train(
     tests: Sequence[PathSource] = (),
     *,
     encoder: str | os.PathLike[str] = MINILM,
-    kind: str = "adem",
     turns: int = 3,
     tokens: int | None = None,
     quality: str = "overall",
     licenses: Mapping[str, str] | None = None,
     validate: bool = True,
-    device: str = "cpu",
     fields: Mapping[str, str] | None = None,
     progress: Progress | None = None,
     command: str = "dialeval.adem.train(...)",
@@ -83,13 +96,11 @@ def train(
         ratings: Files of rated rows to learn from.
         tests: Files of rated rows to validate on only.
         encoder: The sentence encoder.
-        kind: `"adem"`, or `"identity"`, which is only calibrated.
         turns: Turns of a context that count, from its end.
         tokens: Word pieces of a text that count; None: as many as the encoder takes, at most 128.
         quality: Which of the scores to learn.
         licenses: By data set its license, for the card.
         validate: Validate the judge on data sets that are left out.
-        device: Where texts are encoded.
         fields: The names of fields in the files, by ours.
         progress: Called with the number of steps done and of all: the encoding of all texts, then each fit on what
             remains when some rows are left out.
@@ -98,7 +109,7 @@ def train(
         **strengths: `strength`, `response_strength` and `rank`; see `dialeval adem train --help`.
 
     Returns:
-        The judge with its model card: `save(folder)`, `tables()` and `text()`.
+        The judge with its model card: `save(folder)`, `list_tables()` and `to_markdown()`.
 
     Raises:
         DataError: A file cannot be read.
@@ -119,21 +130,19 @@ def train(
         >>> bool(scores[0] > scores[1])
         True
     """
-    if kind not in KINDS:
-        raise SettingError(f"a judge is one of {', '.join(KINDS)}, not {kind!r}")
     if turns < 1:
         raise SettingError("a context has at least one turn")
     settings = AdemSettings(**strengths)
     rated = read_ratings(ratings, fields)
     every = read_ratings([*ratings, *tests], fields) if tests else rated
     others = every.take(np.arange(len(rated), len(every))) if tests else rated
-    vectors = open_vectors(encoder, tokens, device)
+    vectors = open_vectors(encoder, tokens)
     if progress is not None:
         progress(0, None)
     examples = make_examples(every, vectors, turns, quality)
     trained = set(rated.datasets)
     learnable = examples.select_sets([name for name in examples.names if name in trained])
-    used, weights = vectors.encoder, fit(kind, learnable, settings)
+    used, weights = vectors.encoder, fit_adem(learnable, settings)
     weights = replace(weights, encoder=used.name, encoder_digest=used.files.digest, tokens=used.tokens, turns=turns)
     facts: dict[str, Any] = {
         "data": [
@@ -141,16 +150,14 @@ def train(
             for name, rows in Counter(rated.datasets).items()
         ],
         "settings": {
-            "kind": kind,
             "quality": quality,
             "turns of the context": turns,
             "encoder": weights.encoder,
             "encoder digest": weights.encoder_digest,
             "tokens of a text": weights.tokens,
+            **{name.replace("_", " "): value for name, value in asdict(settings).items()},
         },
     }
-    if kind == "adem":
-        facts["settings"] |= {name.replace("_", " "): value for name, value in asdict(settings).items()}
     agreement = None
     if validate:
         columns = _judge_left_out(examples, learnable, settings, progress)
@@ -163,37 +170,6 @@ def train(
     facts["attacks"] = round_numbers([asdict(result) for result in attacks])
     facts["trained_on"] = sorted(set(digest_ratings(rated)))
     return JudgeCard(replace(weights, facts=facts), agreement, attacks, command, title)
-
-
-def attack_systems(judge: Scores, systems: Sequence[Rows]) -> list[Attack]:
-    """Attack a judge on every row of some systems."""
-    texts = [text for rows in systems for text in rows.responses]
-    return attack(judge, list_texts(systems, inputs.CONTEXT), texts, list_texts(systems, inputs.REFERENCE))
-
-
-def read_attacked(
-    responses: Sequence[PathSource] | None = None,
-    references: PathSource | None = None,
-    contexts: PathSource | None = None,
-    fields: Mapping[str, str] | None = None,
-) -> list[Rows]:
-    """Read the rows that a judge is attacked on, by system: those of files, or of the shipped sample."""
-    if responses is None:
-        folder = sample_data.folder()
-        responses = sorted((folder / "responses").iterdir())
-        references, contexts = folder / "references.txt", folder / "contexts.txt"
-    systems = read_files(responses, fields)
-    for need, source in ((inputs.REFERENCE, references), (inputs.CONTEXT, contexts)):
-        if source is not None:
-            column = read_texts(source, need, fields)
-            systems = [attach(rows, need, column, os.fspath(source)) for rows in systems]
-    return systems
-
-
-def list_texts(systems: Sequence[Rows], need: Input) -> Texts:
-    """Return the texts of a need, row by row over all systems; an empty list where a system has none."""
-    columns = (rows.columns[need] if need in rows.columns else [()] * len(rows) for rows in systems)
-    return [texts for column in columns for texts in column]
 
 
 def sample_rows(ratings: Ratings) -> Ratings:
@@ -220,13 +196,13 @@ def _judge_left_out(
     """Return leave-one-dataset-out predictions by kind of judge; `learnable` are the examples to learn from."""
     columns = {name: np.full(len(examples), np.nan) for name in ("identity", "adem")}
     splits = list(_split_sets(examples, learnable))
-    fitted: dict[tuple[str, bytes], AdemWeights] = {}
+    fitted: dict[bytes, tuple[AdemWeights, AdemWeights]] = {}
     for step, (test, others) in enumerate(splits, 1):
-        learned, judged = np.packbits(np.isin(learnable.rows, others.rows)).tobytes(), examples.take(test)
-        for name, values in columns.items():
-            if (name, learned) not in fitted:
-                fitted[name, learned] = fit(name, others, settings)
-            values[test] = fitted[name, learned].score(judged)
+        learned = others.rows.tobytes()
+        if learned not in fitted:
+            fitted[learned] = fit_identity(others), fit_adem(others, settings)
+        for values, weights in zip(columns.values(), fitted[learned], strict=True):
+            values[test] = weights.score(examples.take(test))
         if progress is not None:
             progress(step, len(splits))
     return columns
@@ -267,126 +243,135 @@ def _score_baselines(ratings: Ratings, quality: str) -> dict[str, Floats]:
 
 
 def compare_columns(columns: Mapping[str, Floats], examples: Examples) -> Validation:
-    """Return the agreement of each judge or baseline with people on every set, and the mean."""
+    """Return the agreement of each judge or baseline with people on every set, and the mean.
+
+    A set in which a judge is constant counts as 0 in its mean.
+    """
     sets: dict[str, dict[str, HumanCorrelation]] = {}
-    referenced: list[str] = []
-    resampled: dict[str, list[Floats]] = {}
+    resampled: dict[str, dict[str, Floats]] = {}
     for number, name in enumerate(examples.names):
         rows = examples.sets == number
         if not (rows & ~np.isnan(columns["identity"])).any():
             continue
         if examples.has_reference[rows].any():  # the rows without a reference are left out then
             rows = rows & examples.has_reference
-            referenced.append(name)
+            resampled[name] = {}
         sets[name] = {}
         for judge, values in columns.items():
             chosen = rows & ~np.isnan(values)
-            correlation, coefficients = correlate(values[chosen], examples.scores[chosen], examples.contexts[chosen])
-            sets[name][judge] = correlation
-            if name in referenced:
-                resampled.setdefault(judge, []).append(coefficients)
-    mean = {judge: _average([sets[name][judge] for name in referenced], parts) for judge, parts in resampled.items()}
-    return Validation(sets, mean, referenced)
+            correlated = correlate(values[chosen], examples.scores[chosen], examples.contexts[chosen])
+            sets[name][judge], resampled.get(name, {})[judge] = correlated
+    mean = {}
+    for judge in columns if resampled else ():
+        of_sets = [sets[name][judge] for name in resampled]
+        rho = float(np.mean(np.nan_to_num([correlation.spearman for correlation in of_sets])))
+        means = np.nan_to_num(np.stack([row[judge] for row in resampled.values()])).mean(axis=0)
+        mean[judge] = HumanCorrelation(sum(correlation.rows for correlation in of_sets), rho, percentiles(means))
+    return Validation(sets, mean, list(resampled))
 
 
 def correlate(values: Floats, scores: Floats, contexts: Ints) -> tuple[HumanCorrelation, Floats]:
-    """Return the agreement on one set, and Pearson's and Spearman's coefficients of every resample."""
+    """Return the agreement on one set, and the coefficient of every resample."""
     if len(values) < 3:
-        unknown = math.nan, math.nan
-        return HumanCorrelation(len(values), *unknown, unknown, unknown), np.full((DEFAULT_RESAMPLES, 2), np.nan)
+        return HumanCorrelation(len(values), math.nan, (math.nan, math.nan)), np.full(DEFAULT_RESAMPLES, np.nan)
     clusters = np.unique(contexts, return_inverse=True)[1].astype(np.int64)
     points = Points(values, scores, clusters)
-    pearson, spearman = points.correlate()[:2].tolist()
     resamples = draw_resamples(int(clusters.max()) + 1)
-    coefficients = np.concatenate([points.correlate_resamples(counts)[:, :2] for counts in resamples])
-    intervals = percentiles(coefficients[:, 0]), percentiles(coefficients[:, 1])
-    return HumanCorrelation(len(values), pearson, spearman, *intervals), coefficients
+    coefficients = np.concatenate([points.correlate_resamples(counts)[:, 1] for counts in resamples])
+    return HumanCorrelation(len(values), float(points.correlate()[1]), percentiles(coefficients)), coefficients
 
 
-def _average(sets: Sequence[HumanCorrelation], resampled: Sequence[Floats]) -> HumanCorrelation:
-    """Return the mean over sets; a set in which a judge is constant counts as 0."""
-    means = np.nan_to_num(np.stack(resampled)).mean(axis=0)
-    columns = [one.pearson for one in sets], [one.spearman for one in sets]
-    pearson, spearman = (float(np.mean(np.nan_to_num(column))) for column in columns)
-    ends = percentiles(means[:, 0]), percentiles(means[:, 1])
-    return HumanCorrelation(sum(one.rows for one in sets), pearson, spearman, *ends)
+@dataclass(frozen=True, eq=False)
+class JudgeCard:
+    """A trained judge of `adem` with its model card."""
+
+    weights: AdemWeights
+    validation: Validation | None
+    attacks: Sequence[Attack]
+    command: str
+    title: str
+
+    def save(self, folder: str | os.PathLike[str]) -> Path:
+        """Write `judge.safetensors`, `judge.json` and the card."""
+        return self.weights.save(folder, self.to_markdown())
+
+    def list_tables(self) -> list[tuple[str, Rows]]:
+        """Return the tables that the training command prints."""
+        tables = [("Attacks", list_attacks(self.attacks))]
+        if self.validation is not None and self.validation.sets:
+            tables.insert(0, ("Spearman's rho on sets left out", list_validation(self.validation)))
+        return tables
+
+    def to_markdown(self) -> str:
+        """Return the card, in Markdown."""
+        weights, validation = self.weights, self.validation
+        data = [[entry["name"], str(entry["rows"]), entry["license"]] for entry in weights.facts["data"]]
+        texts = _TEXTS["adem"]
+        parts = begin_card(self.title, texts, [["data set", "rows", "license"], *data], weights.facts)
+        parts.append(f"Made by: {to_code(self.command)}")
+        if validation is not None and validation.sets:
+            how = texts["how"].format(resamples=validation.resamples)
+            parts += ["## Results", how, write_card_table(list_validation(validation))]
+        elif validation is not None:
+            parts += ["## Results", f"None: {NOT_VALIDATED}"]
+        parts += ["## Weaknesses", texts["attacks"], write_card_table(list_attacks(self.attacks))]
+        made_for = f"for vectors of {weights.encoder} ({weights.encoder_digest})"
+        parts += [texts["limits"], f"Weights: {weights.kind}@{weights.digest}, {made_for}."]
+        return "\n\n".join(parts) + "\n"
 
 
-class Scores(Protocol):
-    """Whatever scores responses: a judge of either kind."""
-
-    def score(self, contexts: Texts, responses: Sequence[str], references: Texts) -> Floats:
-        """Return one score per response, NaN where it cannot be judged."""
-
-
-def attack(judge: Scores, contexts: Texts, responses: Sequence[str], references: Texts, seed: int = 0) -> list[Attack]:
-    """Score responses that a judge should not like: reversed words, a dull answer, answers to something else, copies.
-
-    Args:
-        judge: The judge, an object with `score`.
-        contexts: The turns before each response.
-        responses: The responses.
-        references: The references of each response.
-        seed: The seed of the random answers.
-
-    Returns:
-        A result per attack that the rows allow: mean scores, and the fraction of rows scored at least as high as the
-        real response.
-
-    Raises:
-        SettingError: No row has a context or a reference.
-
-    Examples:
-        >>> from dialeval.adem import attack, open_judge
-        >>> contexts = [["how are you ?"], ["where to ?"]]
-        >>> found = attack(open_judge(), contexts, ["fine , thanks", "the station"], [["i am well"], ["the station"]])
-        >>> [each.name for each in found]
-        ['reversed', 'dull', 'random', 'context', 'reference']
-    """
-    real = judge.score(contexts, responses, references)
-    if np.isnan(real).all():
-        raise SettingError("no row has a context or a reference to judge it by; give rows with them, or -c or -r")
-    attacks = []
-    for name, replaced in _make_replacements(contexts, responses, references, seed).items():
-        rows = [row for row, text in enumerate(replaced) if text is not None and not np.isnan(real[row])]
-        if not rows:
-            continue
-        others = [references[row] for row in rows]
-        if name == "reference":
-            others = [[text for text in texts if text != texts[0]] or texts for texts in others]
-        replies, before = [replaced[row] or "" for row in rows], real[rows]
-        scores = judge.score([contexts[row] for row in rows], replies, others)
-        constant = min(before.std(), scores.std()) < 1e-9
-        correlation = math.nan if constant else float(np.corrcoef(before, scores)[0, 1])
-        means = float(before.mean()), float(scores.mean()), float((scores >= before).mean())
-        attacks.append(Attack(name, len(rows), *means, correlation))
-    return attacks
+def begin_card(title: str, texts: Mapping[str, str], data: Rows, facts: Facts) -> list[str]:
+    """Return the parts that every card begins with; the last column of the data is free text."""
+    head, *rest = data
+    settings = {name.replace("_", " "): str(value) for name, value in facts.get("settings", {}).items()}
+    return [
+        f"# {escape_markdown(title)}",
+        texts["purpose"],
+        "## Data",
+        write_card_table([head, *([*cells, escape_markdown(free_text)] for *cells, free_text in rest)]),
+        texts["stored"],
+        "## Settings",
+        "\n".join(f"- {escape_controls(name)}: {escape_controls(value)}" for name, value in settings.items()),
+    ]
 
 
-def _make_replacements(
-    contexts: Texts, responses: Sequence[str], references: Texts, seed: int
-) -> dict[str, Sequence[str | None]]:
-    """Return by attack the text in place of each response, None where there is none."""
-    dice = np.random.default_rng(seed)
-    asked = contexts if any(contexts) else references
-    return {
-        "reversed": [_reverse_words(text) for text in responses],
-        "dull": [DULL] * len(responses),
-        "random": [_sample_elsewhere(row, asked, responses, dice) for row in range(len(responses))],
-        "context": [context[-1] if context else None for context in contexts],
-        "reference": [texts[0] if texts else None for texts in references],
-    }
+def list_validation(validation: Validation) -> Rows:
+    """Return a header, a row per set and the mean: Spearman's rho with its interval, a column per judge or baseline."""
+    columns = list(dict.fromkeys(name for row in validation.sets.values() for name in row))
+    rows = [["data set", "rows", *columns]]
+    for name, row in validation.sets.items():
+        shown = name if name in validation.referenced else f"{name} (no references)"
+        most = max(correlation.rows for correlation in row.values())
+        rows.append([shown, str(most), *(show_spearman(vars(row[column])) for column in columns)])
+    if validation.mean:
+        means = (show_spearman(vars(validation.mean[column])) for column in columns)
+        rows.append(["mean of sets with references", "", *means])
+    return rows
 
 
-def _reverse_words(text: str) -> str | None:
-    words = text.split()
-    return " ".join(reversed(words)) if len(words) > 1 else None
+def show_spearman(correlation: Facts | None) -> str:
+    """Return Spearman's rho with its interval; nothing where it was not computed."""
+    if correlation is None:
+        return ""
+    low, high = correlation["spearman_interval"]
+    return f"{show_number(correlation['spearman'])} [{show_number(low)}, {show_number(high)}]"
 
 
-def _sample_elsewhere(row: int, asked: Texts, responses: Sequence[str], dice: np.random.Generator) -> str | None:
-    """Sample a response to something else; None where every row has the same context."""
-    for _ in range(20):
-        other = int(dice.integers(len(responses)))
-        if list(asked[other]) != list(asked[row]) and responses[other] != responses[row]:
-            return responses[other]
-    return None
+def show_number(value: float | None) -> str:
+    """Return a number with two digits and no leading zero; in a file NaN is null."""
+    return "-" if value is None or math.isnan(value) else f"{value:.2f}".replace("0.", ".", 1)
+
+
+def write_card_table(rows: Rows) -> str:
+    """Return a table; its head and the first column hold names, the other cells numbers."""
+    head, *rest = rows
+    named = ([escape_markdown(name), *cells] for name, *cells in rest)
+    lines = [list(map(escape_markdown, head)), ["---"] * len(head), *named]
+    return "\n".join(f"| {' | '.join(row)} |" for row in lines)
+
+
+def to_code(text: str) -> str:
+    """Return a text as code, between more backticks than are anywhere in it."""
+    most = max(map(len, re.findall("`+", text)), default=0)
+    fence, space = "`" * (most + 1), " " if most else ""
+    return f"{fence}{space}{escape_controls(text)}{space}{fence}"
