@@ -96,7 +96,9 @@ def rated(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made.save(folder / "results")
     drawn = dialeval.sample(made, 80)
     drawn.save(folder / "to-rate")
-    said = [{"id": row.id, "rater": "ann", "scores": {"overall": row.row % 5}, "seconds": 3.5} for row in drawn.rows]
+    said = [
+        {"id": row.id, "rater": "ann", "scores": {"overall": row.row % 5}, "seconds": 3.5} for row in drawn.responses
+    ]
     (folder / "ann.jsonl").write_text("".join(json.dumps(line) + "\n" for line in said))
     return folder
 

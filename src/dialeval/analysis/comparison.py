@@ -398,7 +398,7 @@ def compare_tested(
         needed = choose_trials(inside, alpha), choose_trials(max(inside + more, len(tests) - inside), alpha, 1.0)
         settings = replace(settings, trials=max(needed))
     names = (selection.first, *selection.others)
-    tables = [selection.known[name].rows for name in names]
+    tables = [selection.known[name].table for name in names]
     users = [name for table in tables if table is not None for name in table.fields if name.lower() in USERS]
     ignored = [*fields, *users, *list_ways(cluster, None), *filter(None, [replicate])]
     listed = [runs] if isinstance(runs, Run) else runs.values() if isinstance(runs, dict) else runs

@@ -298,7 +298,7 @@ def _slice_blocks(run: Run, by: str | Sequence[str] | None, compared: bool) -> d
 def _choose_fields(block: Run) -> list[str]:
     """Return the fields that a run kept; else the turn of one or two systems with turns."""
     kept = list_kept_fields(block)
-    tables = [result.rows for result in block.values() if result.role == "system"]
+    tables = [result.table for result in block.values() if result.role == "system"]
     few = len(tables) <= 2 and all(table is not None and len(table) <= MOST_SLICED for table in tables)
     turns = few and all(table is not None and len(table) > len(table.offsets) - 1 for table in tables)
     trials = any(table is not None and TRIALS in table.digests for table in tables)
@@ -347,7 +347,7 @@ def _name_data(runs: Sequence[Run], labels: Sequence[str]) -> list[str]:
 
 def _collect_units(run: Run) -> set[int]:
     """Return digests of what the rows of a run are about; none where they are not known."""
-    tables = [result.rows for result in run.values() if result.rows is not None]
+    tables = [result.table for result in run.values() if result.table is not None]
     columns = [table.digests[name] for table in tables for name in (PROMPT, REFERENCE) if name in table.digests]
     return {int(digest) for column in columns for digest in np.unique(column) if digest}
 

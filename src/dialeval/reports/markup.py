@@ -128,7 +128,7 @@ def document(shown: Document, kind: str, captions: Sequence[str]) -> str:
     """Return sentences, tables and notes; the last of the captions is that of all further tables."""
     parts = [f"<p>{text(line)}</p>" for line in shown.sentences]
     for number, part in enumerate(shown.tables):
-        lines = [row(text(name), cells(*map(text, values))) for name, *values in part.rows]
+        lines = [row(text(name), cells(*map(text, values))) for name, *values in part.cells]
         caption = text(captions[min(number, len(captions) - 1)])
         parts.append(table(kind, caption, heads(*map(text, part.head)), lines))
     return "".join([*parts, *(note(text(line)) for line in shown.notes)])

@@ -141,7 +141,7 @@ def make_blocks(
             except SettingError as error:
                 reason = str(error)
         real = {name: result for name, result in group.items() if result.role == "system"} or dict(group.items())
-        has_rows = all(result.rows is not None and len(result.rows) for result in real.values())
+        has_rows = all(result.table is not None and len(result.table) for result in real.values())
         first = comparison.baseline if comparison is not None else None
         aligned = align_dialogues(real, first) if has_rows else None
         title = name_block(run, group) if len(groups) > 1 else ""
@@ -488,7 +488,7 @@ def _make_dots(block: Block, values: np.ndarray, counts: np.ndarray) -> Dots:
 def find_opening(aligned: AlignedDialogues, dialogue: int) -> str:
     """Return the first words of the user in a dialogue, else its name."""
     for at, name in enumerate(aligned.systems):
-        table, place = aligned.results[name].rows, int(aligned.places[dialogue, at])
+        table, place = aligned.results[name].table, int(aligned.places[dialogue, at])
         if table is not None and place >= 0:
             texts = table.texts_at("context", int(table.offsets[place]))
             ids = table.dialogues[place] if table.dialogues is not None else None

@@ -122,7 +122,7 @@ def write_agents(block: Block) -> str | None:
     for name in systems:
         for trial in trials[name]:
             tasks.setdefault(str(trial["task"]), {}).setdefault(name, []).append(trial)
-    ids = {name: block.aligned.results[name].rows for name in systems}
+    ids = {name: block.aligned.results[name].table for name in systems}
     numbers = block.aligned.number_dialogues()
     places = {
         task: int(numbers[name][at]) + 1

@@ -611,7 +611,7 @@ def _choose_dialogues(order: Sequence[str], lost: Mapping[str, Mapping[str, Sequ
 
 def _get_responses(result: Result, number: int) -> Sequence[str] | None:
     """Return the responses of a dialogue as the system gave them, before they were normalized."""
-    rows = result.rows
+    rows = result.table
     texts = None if rows is None else rows.texts.get("response")
     if rows is None or not isinstance(texts, TextColumn):
         return None
