@@ -125,7 +125,7 @@ def test_what_people_say(rated: Path) -> None:
     fits("ranking", orjson.loads(orjson.dumps(ranked.to_dict())))
 
 
-def test_task_verdicts_labels_and_journals(tmp_path: Path) -> None:
+def test_task_verdicts_and_labels(tmp_path: Path) -> None:
     from dialeval.suites.multiwoz.evaluation import list_dialogue_rows
 
     evaluator = Evaluator(data="town")
@@ -138,11 +138,6 @@ def test_task_verdicts_labels_and_journals(tmp_path: Path) -> None:
     assert len(files) == 4
     for file in files:
         fits("breakdown-labels", read(file))
-    (tmp_path / "logs.jsonl").write_text('{"response": "hello"}\n')
-    dialeval.evaluate(
-        str(tmp_path / "*.jsonl"), metrics="length", execution=dialeval.Execution(resume=tmp_path / "work")
-    )
-    fits("journal", read(tmp_path / "work" / "manifest.json"))
 
 
 def test_packs_and_caches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

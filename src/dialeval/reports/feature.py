@@ -36,7 +36,6 @@ FEATURE = Feature(
         "survival": WrittenFile("-f json", "survival", "dialeval.analysis.survival:Survival", True),
         "users": WrittenFile("-f json", "users", "dialeval.analysis.users:UserComparison", True),
         "agreement": WrittenFile("-f json", "agreement", "dialeval.analysis.agreement:Agreement", True),
-        "journal": WrittenFile("manifest.json", "score --resume", "dialeval.engine.stores:JournalManifest"),
         "pack": WrittenFile("manifest.json", "data add", "dialeval.io.schemas:PackManifest"),
         "vectors": WrittenFile("entry.json", "the cache of word vectors", "dialeval.io.schemas:VectorEntry"),
     },
