@@ -23,8 +23,7 @@ import numpy as np
 from benchmarks.measure import cpu_seconds
 from dialeval import sample_data
 from dialeval.core.arrays import Floats
-from dialeval.judges.cross_encoder import HEADS, CrossEncoder
-from dialeval.judges.judge import SHIPPED, load_judge, split_heads
+from dialeval.judges.judge import HEADS, SHIPPED, CrossEncoder, load_judge, split_heads
 from dialeval.metrics.encoder_files import find_encoder
 
 REPLIES = 256

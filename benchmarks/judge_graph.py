@@ -8,8 +8,7 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-from dialeval.judges.cross_encoder import merge_changes, name_weights
-from dialeval.judges.judge import SHIPPED, load_judge
+from dialeval.judges.judge import SHIPPED, load_judge, merge_changes, name_weights
 from dialeval.metrics.encoder_files import find_encoder
 
 

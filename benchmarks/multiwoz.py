@@ -27,8 +27,7 @@ from dialeval import sample_data
 from dialeval.multiwoz import Evaluator
 from dialeval.suites.multiwoz.data import TaskData, load_task
 from dialeval.suites.multiwoz.richness import split_words
-from dialeval.suites.multiwoz.turns import estimate_domains
-from dialeval.suites.multiwoz.venues import PLACEHOLDER
+from dialeval.suites.multiwoz.turns import PLACEHOLDER, estimate_domains
 from dialeval.text.similarity import partial_ratio
 
 SHARED = Path(__file__).parent.parent.parent / "shared" / "data" / "multiwoz"

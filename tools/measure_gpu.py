@@ -1,9 +1,8 @@
-"""Measure how many replies a second the shipped judges judge on a GPU.
+"""Measure how many replies a second the shipped judge judges on a GPU.
 
     python tools/measure_gpu.py CORPORA_FOLDER [REPLIES]
 
-Replies of dialogues (`*/*.jsonl.gz`), each with the three turns before it; for `adem` with a reference as well, the
-reply of another row. Tokenization is included, and for `judge` measured without it as well.
+Replies of dialogues (`*/*.jsonl.gz`), each with the three turns before it. Tokenization is included, and left out.
 """
 
 from __future__ import annotations
@@ -19,8 +18,8 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from dialeval.judges import adem, judge
-from dialeval.judges.cross_encoder import PairTokenizer
+from dialeval.judges import judge
+from dialeval.judges.judge import PairTokenizer
 from dialeval.metrics.encoder_files import find_encoder
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
@@ -35,17 +34,6 @@ def read_rows(corpora: Path) -> Iterator[list[str]]:
             for line in lines:
                 turns = json.loads(line)["turns"]
                 yield from (turns[at - 3 : at + 1] for at in range(3, len(turns)))
-
-
-def measure_adem(rows: Sequence[Sequence[str]], device: str) -> dict[str, float]:
-    """Return the replies per second from texts to scores."""
-    opened = adem.open_judge(device=device)
-    contexts, responses = [row[:-1] for row in rows], [row[-1] for row in rows]
-    references = [[text] for text in reversed(responses)]
-    opened.score(contexts[:2000], responses[:2000], references[:2000])
-    start = time.perf_counter()
-    opened.score(contexts, responses, references)
-    return {"adem: replies per second": len(rows) / (time.perf_counter() - start)}
 
 
 def measure_judge(rows: Sequence[Sequence[str]], device: str) -> dict[str, float]:
@@ -78,7 +66,7 @@ def main(arguments: Sequence[str]) -> None:
     device = "cuda" if torch.cuda.is_available() else "cpu"
     rows = list(islice(read_rows(Path(arguments[0])), int(arguments[1]) if len(arguments) > 1 else 200_000))
     figures = {"replies": len(rows), "words of a reply": float(np.mean([len(row[-1].split()) for row in rows]))}
-    figures |= measure_adem(rows, "torch" if device == "cpu" else device) | measure_judge(rows, device)
+    figures |= measure_judge(rows, device)
     for name, figure in figures.items():
         sys.stdout.write(f"{name}: {figure:,.1f}\n")
 

@@ -41,8 +41,7 @@ from typing import Any, Literal
 import numpy as np
 
 from dialeval.analysis.agreement import Agreement, correlate_metrics
-from dialeval.analysis.matching import RatedRows
-from dialeval.analysis.metric_ranking import collect_points
+from dialeval.analysis.matching import RatedRows, collect_points
 from dialeval.core.arrays import Floats, Ints
 from dialeval.core.columns import TextColumn
 from dialeval.core.errors import SettingError
@@ -51,8 +50,8 @@ from dialeval.core.result import Result, Run
 from dialeval.core.rowtable import RowTable
 from dialeval.human.estimate import FEWEST_RATERS
 from dialeval.human.estimate import estimate_ratings as estimate_people
-from dialeval.human.rank import Ranking, rank_pairs
-from dialeval.human.sample import allocate, inclusion_probabilities, measure_uncertainty, sample_systematically
+from dialeval.human.rank import Ranking, rank
+from dialeval.human.sample import allocate, sample_systematically
 from dialeval.human.sample import sample as draw
 from dialeval.human.sample_files import Sample
 from dialeval.io.ratings import OVERALL, Pairs, Ratings, read_ratings
@@ -81,7 +80,7 @@ BETWEEN = 0.3
 """The share of the variance that lies between dialogues."""
 MEAN = 3.0
 CORRELATIONS = (0.0, 0.3, 0.6, 0.9)
-DESIGNS = ("plain", "strata", "uncertainty", "dialogues", "alone")
+DESIGNS = ("plain", "strata", "dialogues", "alone")
 TARGETS: tuple[Target, ...] = ("dialogues", "run")
 DRAWN = 200
 DIALOGUES = 120
@@ -114,15 +113,14 @@ def rated(rng: np.random.Generator, design: str, lengths: Ints, people: Floats, 
     dialogue = np.repeat(np.arange(len(lengths)), lengths)
     unit = dialogue if design == "dialogues" else np.arange(rows)
     units = int(unit[-1]) + 1
-    sizes = measure_uncertainty(judge) if design == "uncertainty" else np.ones(units)
     stratum = np.zeros(units, np.int64)
     if design == "strata":
         stratum = np.searchsorted(np.quantile(judge, [0.25, 0.5, 0.75]), judge)
-    numbers = allocate(np.bincount(stratum, sizes).astype(np.float64), np.bincount(stratum), round(n * units / rows))
+    numbers = allocate(np.bincount(stratum), round(n * units / rows))
     probability, taken = np.zeros(units), np.zeros(units, np.bool_)
     for code, number in enumerate(numbers.tolist()):
         own = np.flatnonzero(stratum == code)
-        probability[own] = inclusion_probabilities(sizes[own], number)
+        probability[own] = number / len(own)
         taken[own] = sample_systematically(probability[own], rng)
     said = np.where(taken[unit], people, np.nan)
     return RatedSystem(said, judge[:, None], probability[unit], stratum[unit], unit, dialogue)
@@ -242,7 +240,7 @@ def compared(rng: np.random.Generator, kind: str, quality: Sequence[float], dial
 @lru_cache
 def true_ranking(kind: str, quality: tuple[float, ...]) -> Ranking:
     """What the model gives for very many dialogues."""
-    return rank_pairs(compared(np.random.default_rng(0), kind, quality, TRUE_DIALOGUES))
+    return rank(compared(np.random.default_rng(0), kind, quality, TRUE_DIALOGUES))
 
 
 def rank_coverage(
@@ -253,7 +251,7 @@ def rank_coverage(
     strengths, scores, apart = [], [], []
     for seed in seeds:
         try:
-            found = rank_pairs(compared(np.random.default_rng([seed, dialogues]), kind, quality, dialogues))
+            found = rank(compared(np.random.default_rng([seed, dialogues]), kind, quality, dialogues))
         except SettingError:  # a system that never lost, which `rank` refuses
             continue
         for each in found.systems:
@@ -401,7 +399,7 @@ def preferred(rng: np.random.Generator, raters: int, place: float = 0.0, first: 
 def told_apart(seeds: Iterable[int], number: int, place: float, first: float, **settings: Any) -> list[bool]:
     """Whether two equal systems are told apart."""
     return [
-        len(rank_pairs(preferred(np.random.default_rng([seed, number]), number, place, first), **settings).groups) > 1
+        len(rank(preferred(np.random.default_rng([seed, number]), number, place, first), **settings).groups) > 1
         for seed in seeds
     ]
 

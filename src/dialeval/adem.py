@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING
 
 from dialeval.core.errors import SettingError
 from dialeval.judges.adem import Judge, open_judge
-from dialeval.judges.validation import attack, train
+from dialeval.judges.attacks import attack
+from dialeval.judges.training import train
 
 if TYPE_CHECKING:
     from dialeval.judges.hierarchical import ADEMWithEncoder, EncoderSettings

@@ -78,24 +78,10 @@ def details(text: str) -> dict[str, Any]:
     group = {"group": text, "references": [text]}
     aligned = {"query": text, "mds": 1.0, "pds": 1.0, "max-bleu": 1.0, "groups": [group, {**group, "group": "b"}]}
     aligned |= {"unreached": ["b"], "hypotheses": [{"text": text, "group": text, "score": 0.5}]}
-    step = {"domain": text, "provided": [text], "early": [text], "offer": {"venues": 9, "names": [text]}}
-    turn = {
-        "turn": 0,
-        "user": text,
-        "response": text,
-        "active": [text],
-        "estimated": True,
-        "true_state": True,
-        "steps": [step],
-    }
-    domain = {"domain": text, "wishes": {text: text}, "asked": [text], "provided": [text], "matched": True}
-    transcript = {"dialogue": text, "inform": True, "success": False, "domains": [{**domain, "complete": False}]}
-    transcript |= {"turns": [{**turn, "state": {text: {text: text}}}]}
+    turn = {"turn": 0, "user": text, "response": text, "notes": [text], "steps": [text]}
+    transcript = {"dialogue": text, "inform": True, "success": False, "goal": [text], "turns": [turn]}
     transcript |= {"causes": [{"lost": text, "domain": text, "cause": text, "detail": text}]}
-    curve = {"dialogue": text, "turns": [1, 2], "reference": [text] * 2, "label": [text] * 2}
-    curve |= {"shares": [[0.2, 0.3, 0.5]] * 2, "probabilities": [[0.2, 0.3, 0.5]] * 2}
-    curve |= {"said": [[1, True, text], [2, False, text]]}
-    families = {"transcripts": transcript, "curves": curve}
+    families = {"transcripts": transcript}
     sampled = {"alignments": {f"sampled {text}": [aligned] * 3}, "failures": {text: {text: [text, f"2{text}"]}}}
     return {"command": f"dialeval {text}", **sampled, **{name: {text: [entry]} for name, entry in families.items()}}
 
@@ -135,8 +121,7 @@ def test_hostile_text_is_shown_as_it_is(page: Page, tmp_path: Path, kind: str) -
     assert wanted[:20] in line.locator(".heads").evaluate("each => each.textContent")
     scores = page.locator("#dialogues [data-name=key] option")
     assert scores.evaluate_all(content) == [wanted, f"second {wanted}"]
-    for section in ("transcripts", "curves"):
-        assert wanted[:20] in page.locator(f"#{section}").evaluate("each => each.textContent")
+    assert wanted[:20] in page.locator("#transcripts").evaluate("each => each.textContent")
     opened.assert_quiet()
 
 

@@ -26,7 +26,7 @@ from dialeval.core.fold import RowMetric, check_column, from_bytes, to_bytes
 from dialeval.core.inputs import Input
 from dialeval.core.signature import Signature
 from dialeval.metrics.registry import registry
-from dialeval.suites.multiwoz.feature import STATES
+from dialeval.suites.multiwoz import STATES
 from dialeval.text.ngrams import NgramColumn, NgramCounts
 from dialeval.text.tokenizers import tokenize
 from dialeval.text.vocabulary import Vocabulary

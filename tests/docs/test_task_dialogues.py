@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from dialeval.suites.multiwoz.ontology import load_ontology
+from dialeval.suites.multiwoz.venues import load_ontology
 
 PAGE = (Path(__file__).parent.parent.parent / "docs" / "own-task.md").read_text(encoding="utf-8")
 

@@ -98,7 +98,7 @@ def mutated(
     return changed
 
 
-_SOUND_ONLY = frozenset({".parquet", ".arrow"})
+_SOUND_ONLY = frozenset({".parquet"})
 """Their structure is changed by Arrow, which may end the process where it is given a broken file."""
 
 
@@ -347,24 +347,18 @@ def tsv_structure(content: bytes, rng: random.Random) -> bytes:
     return csv_structure(content, rng, "\t")
 
 
-# Parquet and Arrow
+# Parquet
 
 
-def _table_content(table: Any, suffix: str, rng: random.Random) -> bytes:
+def _table_content(table: Any, rng: random.Random) -> bytes:
     import pyarrow as pa
-    from pyarrow import feather, parquet
+    from pyarrow import parquet
 
     sink = pa.BufferOutputStream()
     try:
-        if suffix == ".parquet":
-            packing = rng.choice(("none", "snappy", "zstd", "gzip"))
-            dictionary = rng.random() < 0.5
-            parquet.write_table(table, sink, compression=packing, use_dictionary=dictionary, row_group_size=3)
-        elif rng.random() < 0.5:
-            feather.write_feather(table, sink, compression=rng.choice(("lz4", "zstd", "uncompressed")))
-        else:
-            with pa.ipc.new_stream(sink, table.schema) as writer:
-                writer.write_table(table)
+        packing = rng.choice(("none", "snappy", "zstd", "gzip"))
+        dictionary = rng.random() < 0.5
+        parquet.write_table(table, sink, compression=packing, use_dictionary=dictionary, row_group_size=3)
     except (pa.ArrowException, ValueError):
         raise Unfit from None
     return bytes(sink.getvalue())
@@ -397,14 +391,14 @@ def _column(rng: random.Random, rows: int) -> Any:
     return pa.Array.from_buffers(pa.string(), rows, [None, offsets, broken])
 
 
-def _table_structure(content: bytes, rng: random.Random, suffix: str) -> bytes:
+def parquet_structure(content: bytes, rng: random.Random) -> bytes:
     """A column is another, gone, doubled, renamed; rows are gone; the table is packed otherwise."""
     import pyarrow as pa
-    from pyarrow import feather, parquet
+    from pyarrow import parquet
 
     source = pa.BufferReader(content)
     try:
-        table = parquet.read_table(source) if suffix == ".parquet" else feather.read_table(source)
+        table = parquet.read_table(source)
     except (pa.ArrowException, OSError, ValueError):
         raise Unfit from None
     if not table.num_columns or table.num_rows > 1000:
@@ -424,17 +418,7 @@ def _table_structure(content: bytes, rng: random.Random, suffix: str) -> bytes:
         table = pa.concat_tables([table] * rng.choice((2, 3)))
     else:
         table = table.set_column(at, table.column_names[at], _column(rng, table.num_rows))
-    return _table_content(table, suffix, rng)
-
-
-def parquet_structure(content: bytes, rng: random.Random) -> bytes:
-    """See `_table_structure`."""
-    return _table_structure(content, rng, ".parquet")
-
-
-def arrow_structure(content: bytes, rng: random.Random) -> bytes:
-    """See `_table_structure`."""
-    return _table_structure(content, rng, ".arrow")
+    return _table_content(table, rng)
 
 
 # Packed files
@@ -560,7 +544,6 @@ BY_SUFFIX: Mapping[str, Sequence[Mutator]] = {
     ".csv": (csv_structure,),
     ".tsv": (tsv_structure,),
     ".parquet": (parquet_structure,),
-    ".arrow": (arrow_structure,),
     ".gz": (_gzip_inside,),
     ".tar": (tar_structure,),
     ".tgz": (tar_structure,),

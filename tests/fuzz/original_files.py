@@ -21,7 +21,7 @@ from dialeval.multiwoz import Evaluator
 from dialeval.sgd import evaluate_sgd, make_original_output
 from dialeval.suites.breakdown.reading import read_chats
 from dialeval.suites.lsdscc.evaluation import evaluate_hypotheses
-from dialeval.suites.multiwoz.ontology import load_ontology
+from dialeval.suites.multiwoz.venues import load_ontology
 from fuzz.harness import Files, target
 
 SAMPLE = sample_data.folder()

@@ -25,6 +25,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from dialeval.core.errors import DataError, Problem
+from dialeval.core.files import sha256_of
 from fuzz.harness import Files, target
 from fuzz.mutation import Unfit, mutated
 from judges.tiny_judges import tiny_dialogue_judge
@@ -425,7 +426,7 @@ def _vector_caches() -> list[Files]:
         return [files_of(Path(place, "cache"))]
 
 
-@target("vector-cache", seeds=_vector_caches, mutators={".npy": [changed_header]}, seconds=10)
+@target("vector-cache", seeds=_vector_caches, seconds=10)
 def vector_cache(folder: Path) -> None:
     """A cache of word vectors: what is in it is right, or made anew."""
     from dialeval.io import vectors as vectorstore
@@ -433,14 +434,13 @@ def vector_cache(folder: Path) -> None:
     with copied(folder) as copy:
         for entry in copy.rglob("entry.json"):
             facts = parsed(entry)
-            if isinstance(facts, dict) and isinstance(facts.get("files"), dict):
-                there = [name for name in facts["files"] if (entry.parent / name).is_file()]
-                facts["files"].update({name: zlib.crc32((entry.parent / name).read_bytes()) for name in there})
-                write_sealed(facts, entry)
+            words = entry.parent / "words.json"
+            if isinstance(facts, dict) and words.is_file():
+                write_sealed({**facts, "words_check": zlib.crc32(words.read_bytes())}, entry)
         source = copy / "vectors.txt"
         source.write_bytes(_TEXT)
         with cache_at(copy):
-            place = vectorstore._find_folder(source, vectorstore._stamp(source), None)
+            place = vectorstore.find_entry(sha256_of(source))
         for entry in [*copy.glob("vectors/*")][:1]:  # its name is made of the source, which is another one here
             entry.rename(place)
         before = {entry: entry.stat().st_ino for entry in copy.rglob("entry.json")}

@@ -201,9 +201,9 @@ def _rows(name: str) -> list[dict[str, Any]]:
 
 
 def tables() -> list[Files]:
-    """The same rows as Parquet, as an Arrow file and as an Arrow stream; and chats as Parquet."""
+    """Rows and chats as Parquet."""
     import pyarrow as pa
-    from pyarrow import feather, parquet
+    from pyarrow import parquet
 
     chat = [{"role": "user", "content": "hello"}, {"role": "assistant", "content": "hi"}]
     rows, said = (
@@ -215,13 +215,7 @@ def tables() -> list[Files]:
         sink = pa.BufferOutputStream()
         parquet.write_table(table, sink, row_group_size=2, compression="none")
         seeds.append({f"{name}.parquet": bytes(sink.getvalue())})
-    sink = pa.BufferOutputStream()
-    feather.write_feather(rows, sink, compression="uncompressed")
-    seeds.append({"rows.arrow": bytes(sink.getvalue())})
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, rows.schema) as writer:
-        writer.write_table(rows)
-    return [*seeds, {"stream.arrow": bytes(sink.getvalue())}]
+    return seeds
 
 
 @target("tables", seeds=tables)

@@ -21,7 +21,6 @@ from dialeval.breakdown import evaluate_breakdown
 from dialeval.core.result import Run, load
 from dialeval.metrics.registry import GROUPS
 from dialeval.multiwoz import Evaluator
-from dialeval.suites.breakdown.report import with_curves
 from dialeval.suites.lsdscc.evaluation import evaluate_hypotheses
 
 SAVED = Path(__file__).parent.resolve() / "saved_runs"
@@ -37,7 +36,7 @@ def responses() -> Run:
 
 def breakdown() -> Run:
     talks = Path("breakdown")
-    return with_curves(evaluate_breakdown(talks / "data", [talks / "keywords", talks / "cautious"], intervals="rows"))
+    return evaluate_breakdown(talks / "data", [talks / "keywords", talks / "cautious"], intervals="rows")
 
 
 def town() -> Run:

@@ -80,13 +80,6 @@ def test_conversations_are_compared_as_pairs() -> None:
     assert len(sample.pairs()) == 20
 
 
-def test_dialogues_are_ranked_by_a_metric() -> None:
-    turns, dialogues = (dialeval.rank(RUN, metric="judge", level=level) for level in ("turn", "dialogue"))
-    assert (turns.pairs, dialogues.pairs) == (240, 80)
-    with pytest.raises(SettingError, match="level are for runs"):
-        dialeval.rank([{"a": "x", "b": "y", "better": "a"}], level="dialogue")
-
-
 def test_levels_that_do_not_exist() -> None:
     with pytest.raises(SettingError, match=r"turn or a dialogue|level"):
         dialeval.sample(RUN, 10, level="session")  # type: ignore[arg-type]

@@ -18,7 +18,7 @@ import dialeval
 from dialeval.core.errors import DataError, SettingError
 from dialeval.core.result import Run
 from dialeval.core.signature import Signature
-from dialeval.human.estimate import HumanEstimates, join_ratings, plan_from_pilot, plan_ratings
+from dialeval.human.estimate import HumanEstimates, plan_ratings
 from dialeval.human.sample_files import Sample
 from dialeval.io.ratings import digest_ratings, read_ratings
 from human.rated_runs import ratings_of, run_of
@@ -50,9 +50,8 @@ def test_figures_of_systems_and_of_the_difference() -> None:
 @pytest.mark.parametrize(
     "settings",
     [
-        {"stratify": ["judge:3"]},
+        {"stratify": ["turn"]},
         {"stratify": ["system"]},
-        {"uncertainty": "judge"},
         {"dialogues": True},
         {"dialogues": True, "independent": True},
     ],
@@ -123,7 +122,7 @@ def test_files_and_folders(tmp_path: Path) -> None:
     assert found.to_dict() == dialeval.estimate_ratings(RUN, file, judge=["judge"]).to_dict()
     for mixed in ([file, lines[0]], lines):
         with pytest.raises(SettingError, match=r"^ratings of rows that were not sampled at random do not generalize"):
-            join_ratings(RUN, mixed)
+            dialeval.estimate_ratings(RUN, mixed)
     # `agreement` reads the same file.
     agreement = dialeval.measure_agreement(RUN, file, sample=tmp_path / "to-rate", metrics=["judge"], resamples=20)
     assert agreement.rated == 60
@@ -169,10 +168,17 @@ def test_what_does_not_fit_is_refused() -> None:
         dialeval.estimate_ratings(RUN, [{**lines[0], "id": "nobody"}], sample=drawn)
     with pytest.raises(SettingError, match="dialogues or run"):
         dialeval.estimate_ratings(RUN, lines, sample=drawn, population="weeks")  # type: ignore[arg-type]
-    by_judge = dialeval.sample(RUN, 60, stratify=["judge"])
+    run, other = (
+        dialeval.evaluate(
+            [{"response": "yes", "context": [f"tea {n} ?"], "topic": topics[n % 2]} for n in range(20)],
+            metrics="length",
+            keep="topic",
+        )
+        for topics in ("ab", "AB")
+    )
+    by_topic = dialeval.sample(run, 8, stratify=["topic"])
     with pytest.raises(SettingError, match="strata of the run are not those"):
-        other, _ = run_of(r=0.1)
-        dialeval.estimate_ratings(other, ratings_of(by_judge, OPINIONS), sample=by_judge)
+        dialeval.estimate_ratings(other, [{"id": by_topic.responses[0].id, "scores": {"overall": 1}}], sample=by_topic)
 
 
 def test_few_dialogues_are_warned_of() -> None:
@@ -395,30 +401,6 @@ def test_as_many_as_the_formula_says(rows: int, r: float) -> None:
     assert needed.with_judge <= needed.alone
 
 
-def test_a_pilot_says_what_more_ratings_would_give() -> None:
-    run, opinions = run_of(dialogues=2000, turns=2, systems={"a": 3.0, "b": 3.2})
-    rows = dict.fromkeys("ab", 4000)
-    pilot = dialeval.sample(run, 200)
-    found = [
-        dialeval.estimate_ratings(
-            run, ratings_of(pilot, opinions), judge="judge", sample=pilot, population="dialogues"
-        ),
-        dialeval.estimate_ratings(run, ratings_of(pilot, opinions), judge="judge", sample=pilot, population="run"),
-    ]
-    plan = plan_from_pilot(found[0], found[1], rows, 0.2)
-    assert [each.what for each in plan.needed] == ["a", "b", "b - a"]
-    for each in plan.needed:
-        assert each.with_judge is not None
-        assert each.alone is not None
-        assert each.with_judge < each.alone
-        # The pilot's word is kept: so many ratings give about that width.
-        number = each.with_judge * (1 if " - " in each.what else 2)
-        more = dialeval.sample(run, number, seed=2)
-        then = dialeval.estimate_ratings(run, ratings_of(more, opinions), judge="judge", sample=more)
-        figure = then.differences[0] if " - " in each.what else then[each.what]
-        assert figure.interval[1] - figure.interval[0] == pytest.approx(0.2, rel=0.15)
-
-
 def of_all(run: Run) -> tuple[Sample, list[dict[str, object]]]:
     """A sample of all rows of a run, and ratings of them."""
     drawn = dialeval.sample(run, sum(len(result.table or ()) for result in run.values()), independent=True)
@@ -472,6 +454,6 @@ def test_a_system_that_one_rater_rated_says_nothing_of_others(known: bool) -> No
         *({"correlation": value} for value in (1.001, -1.001, math.nan)),
     ],
 )
-def test_what_cannot_be_planned(settings: dict[str, float]) -> None:
+def test_what_cannot_be_planned(settings: dict[str, Any]) -> None:
     with pytest.raises(SettingError, match=r"width of an interval is a number above 0|standard deviation is above 0"):
         plan_ratings({"a": 100}, **{"width": 0.1, **settings})

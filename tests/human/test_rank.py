@@ -4,17 +4,12 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import dialeval
 from dialeval.core.errors import DataError, SettingError
-from dialeval.core.result import Run
-from dialeval.core.signature import Signature
-from dialeval.human.rank import compare_rows
-from human.rated_runs import run_of, with_judge
 
 
 def compared(number: int = 600, seed: int = 1, length: float = 0.0) -> list[dict[str, object]]:
@@ -46,7 +41,6 @@ def compared(number: int = 600, seed: int = 1, length: float = 0.0) -> list[dict
 def test_a_ranking_of_peoples_pairs() -> None:
     found = dialeval.rank(compared())
     assert found.systems[-1].system == "z"
-    assert found.source == "annotators"
     assert (found.pairs, found.dialogues, found.unit) == (600, 150, "dialogues")
     assert [sorted(group) for group in found.groups] == [["x", "y"], ["z"]]
     for each in found.systems:
@@ -158,21 +152,6 @@ def test_pairs_without_texts_are_left_out_at_equal_length() -> None:
         dialeval.rank([{key: row[key] for key in ("a", "b", "better")} for row in rows], length=True)
 
 
-def test_a_judges_pairs_of_a_run() -> None:
-    run, _ = run_of(systems={"a": 3.0, "b": 3.0, "c": 3.0})
-    values = {name: run[name]["judge"].scores for name in "abc"}
-    pairs = compare_rows(run, "judge", tie=0.1)
-    assert len(pairs) == 3 * 180
-    first = pairs.outcome[:180]
-    difference = values["a"] - values["b"]  # type: ignore[operator]
-    assert (first == np.where(np.abs(difference) <= 0.1, 0, np.sign(difference))).all()
-    found = dialeval.rank(run, metric="judge", tie=0.1)
-    assert found.source == "judge"
-    assert found.dialogues == 60
-    assert len(found.groups) == 1
-    assert dialeval.rank(run, metric="judge", systems=["a", "c"]).pairs == 180
-
-
 def two_systems(wins: str) -> list[dict[str, str]]:
     """Pairs of `x` and `y`, two in a dialogue: `x` is the first or the second of them in turn."""
     return [
@@ -197,8 +176,6 @@ def test_a_difference_between_systems_that_are_alike_is_rarely_found() -> None:
     [
         ([{"a": "x", "b": "y", "better": "a"}], {}, "won against all others"),
         (compared(60), {"systems": ["x", "w"]}, "no system is called 'w'"),
-        (compared(60), {"metric": "judge"}, "for runs"),
-        (compared(60), {"tie": 0.5}, "for runs"),
         (compared(60), {"systems": ["x"]}, "^a ranking needs pairs of two systems; there is x$"),
         (
             [*two_systems("xy"), {"a": "z", "b": "x", "better": "a"}, {"a": "z", "b": "x", "better": "b"}],
@@ -206,49 +183,8 @@ def test_a_difference_between_systems_that_are_alike_is_rarely_found() -> None:
             "^a ranking needs pairs of two systems; there is y, z$",
         ),
         (compared(60), {"confidence": 1.0}, "between 0 and 1"),
-        (run_of()[0], {}, "ranked by one of its metrics"),
-        (run_of()[0], {"metric": "mood"}, "no 'mood'"),
-        (run_of()[0], {"metric": "judge", "tie": -1.0}, "^tie must be 0 or above, not -1.0$"),
-        (run_of()[0], {"metric": "judge", "tie": math.inf}, "^tie must be 0 or above, not inf$"),
-        (Run({"a": run_of()[0]["a"]}, "0"), {"metric": "judge"}, "^a ranking needs two systems; there is a$"),
     ],
 )
 def test_what_cannot_be_ranked(pairs: object, settings: dict[str, object], words: str) -> None:
     with pytest.raises(SettingError, match=words):
         dialeval.rank(pairs, **settings)  # type: ignore[arg-type]
-
-
-def run_with(values: dict[str, list[float]], better: str = "higher", turns: int = 2) -> Run:
-    """A run of systems with these values of a judge; `better` says which of them are."""
-    systems = {}
-    for name, own in values.items():
-        rows = [
-            {"dialog_id": f"d{n // turns}", "context": [f"what {n}"], "response": "word " * (1 + (n * len(name)) % 4)}
-            for n in range(len(own))
-        ]
-        (result,) = dialeval.evaluate(rows, metrics="length").values()
-        made = with_judge(result, np.array(own))
-        signature = Signature.of("self-repetition" if better == "lower" else "length")
-        judge = replace(made.estimates["judge"], signature=signature)
-        systems[name] = replace(made, estimates={**made.estimates, "judge": judge})
-    return Run(systems, "0")
-
-
-def test_systems_with_other_rows_or_inputs_are_not_ranked_by_a_metric() -> None:
-    values = {"x": [1.0, 2.0, 3.0, 4.0], "yy": [2.0, 1.0, 4.0, 3.0]}
-    whole, part = run_with(values), run_with({"zzz": [1.0, 2.0]})
-    for names in (("x", "zzz"), ("zzz", "x"), ("x", "yy", "zzz")):
-        run = Run({name: (part if name == "zzz" else whole)[name] for name in names}, "0")
-        with pytest.raises(
-            SettingError, match=r"needs systems with the same rows in the same order\. Paired design on"
-        ):
-            compare_rows(run, "judge")
-    other = run_with({"zzz": values["x"]}, "lower")
-    with pytest.raises(SettingError, match=r"^zzz and x cannot be ranked by judge: settings of metric differ"):
-        compare_rows(Run({**whole, **other}, "0"), "judge")
-    judged = dict(whole["x"].estimates)
-    del judged["judge"]
-    without = replace(whole["x"], estimates=judged)
-    for first, second in ((without, whole["yy"]), (whole["yy"], without)):
-        with pytest.raises(SettingError, match=r"^the run has no 'judge' for"):
-            compare_rows(Run({"x": first, "yy": second}, "0"), "judge")

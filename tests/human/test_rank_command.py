@@ -30,15 +30,6 @@ def test_pairs_of_people(dialeval: Dialeval) -> None:
     assert found["pairs"] == 300
 
 
-def test_a_judge_of_a_run(dialeval: Dialeval, tmp_path: Path) -> None:
-    run_of()[0].save(tmp_path / "run")
-    done = dialeval("rank", "run", "--metric", "judge", "--tie", "0.2", "-f", "json")
-    assert done.returncode == 0, done.stderr
-    found = json.loads(done.stdout)
-    assert found["source"] == "judge"
-    assert found["pairs"] == 180
-
-
 def test_names_of_fields_and_files(dialeval: Dialeval, tmp_path: Path) -> None:
     rows = compared(60)
     text = "left,right,winner\n" + "".join(f"{row['a']},{row['b']},{row['better']}\n" for row in rows)
@@ -52,8 +43,6 @@ def test_names_of_fields_and_files(dialeval: Dialeval, tmp_path: Path) -> None:
 def test_what_is_refused(dialeval: Dialeval, tmp_path: Path) -> None:
     run_of(dialogues=10)[0].save(tmp_path / "run")
     assert dialeval("rank", "run").returncode == 2
-    assert dialeval("rank", "run", "pairs.jsonl", "--metric", "judge").returncode == 2
-    assert dialeval("rank", "pairs.jsonl", "--metric", "judge").returncode == 2
     assert dialeval("rank", "missing.jsonl").returncode == 2
 
 

@@ -232,29 +232,27 @@ def test_kills_while_raters_send_lose_nothing(tmp_path: Path, kills: int) -> Non
     assert acknowledged > 2 * kills
 
 
-def test_ratings_are_exported_while_the_server_runs(dialeval: Dialeval, tmp_path: Path) -> None:
+def test_ratings_are_merged_while_the_server_runs_and_from_a_copy(dialeval: Dialeval, tmp_path: Path) -> None:
     ids = [json.loads(line)["id"] for line in (tmp_path / "to-rate" / "rows.jsonl").read_text().splitlines()]
     served = Served(tmp_path, "--raters", "ann,bob")
     served.wait_for("ann", "bob")
     for number, identity in enumerate(ids[:7]):
         assert served.rate("ann", identity, 1 + number % 5) == 204
-    done = dialeval("rate", "export", "to-rate/ratings.sqlite", "--save", "exported.jsonl")
-    assert (done.returncode, done.stdout) == (0, ""), done.stderr
-    assert "7 ratings" in done.stderr
+    done = dialeval("rate", "merge", "to-rate/ratings.sqlite", "--save", "merged.jsonl")
+    assert done.returncode == 0, done.stderr
     shutil.copyfile(tmp_path / "to-rate" / "ratings.sqlite", tmp_path / "copy.sqlite")  # the file alone
     served.process.kill()
     served.process.communicate()
-    rows = [json.loads(line) for line in (tmp_path / "exported.jsonl").read_text().splitlines()]
+    rows = [json.loads(line) for line in (tmp_path / "merged.jsonl").read_text().splitlines()]
     assert [(row["id"], row["rater"], row["scores"]["overall"]) for row in rows] == [
         (identity, "ann", 1 + number % 5) for number, identity in enumerate(ids[:7])
     ]
-    assert dialeval("rate", "export", "copy.sqlite").stdout == (tmp_path / "exported.jsonl").read_text()
-    assert dialeval("rate", "merge", "exported.jsonl", "--sample", "to-rate").returncode == 0
+    assert dialeval("rate", "merge", "copy.sqlite", "--save", "again.jsonl").returncode == 0
+    assert (tmp_path / "again.jsonl").read_bytes() == (tmp_path / "merged.jsonl").read_bytes()
     for wrong in ("none.sqlite", "run/run.json", "to-rate"):
-        done = dialeval("rate", "export", wrong)
+        done = dialeval("rate", "merge", wrong)
         assert (done.returncode, done.stdout) == (2, "")
-    done = dialeval("rate", "export", "copy.sqlite", "--save", "copy.sqlite")
-    assert "is an input" in done.stderr
+    assert "is an input" in dialeval("rate", "merge", "copy.sqlite", "--save", "copy.sqlite").stderr
 
 
 def test_a_port_that_is_taken_by_now_is_told(dialeval: Dialeval, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -267,14 +265,14 @@ def test_a_port_that_is_taken_by_now_is_told(dialeval: Dialeval, monkeypatch: py
     assert port > 1023
     assert dialeval("rate", "serve", "to-rate").stdout == first.stdout
     with socket.create_server(("127.0.0.1", port)):
-        other = dialeval("rate", "serve", "to-rate")
-        named = dialeval("rate", "serve", "to-rate", "--port", str(port))
+        taken = dialeval("rate", "serve", "to-rate")
+        other = dialeval("rate", "serve", "to-rate", "--port", "0")
+    assert taken.returncode == 2
+    assert f"cannot listen on 127.0.0.1, port {port}" in taken.stderr
+    assert "--port 0: any free one" in taken.stderr
     assert other.returncode == 0
-    assert f"warning: port {port} is taken" in other.stderr
     assert other.stdout != first.stdout
     assert int(other.stdout.split(":")[2].partition("/")[0]) > 1023
-    assert named.returncode == 2
-    assert "cannot listen" in named.stderr
 
 
 def test_a_database_of_others_is_not_touched(dialeval: Dialeval, tmp_path: Path) -> None:
@@ -295,7 +293,7 @@ def test_a_locked_database_is_named(dialeval: Dialeval, tmp_path: Path, monkeypa
     monkeypatch.setattr(store, "PATIENCE", 0.05)
     with closing(sqlite3.connect(tmp_path / "r.sqlite", isolation_level=None)) as other:
         other.execute("BEGIN EXCLUSIVE")
-        for arguments in (["serve", "to-rate", "--db", "r.sqlite", "--raters", "a"], ["export", "r.sqlite"]):
+        for arguments in (["serve", "to-rate", "--db", "r.sqlite", "--raters", "a"], ["merge", "r.sqlite"]):
             done = dialeval("rate", *arguments)
             assert done.returncode == 2
             assert "r.sqlite: cannot be used (database is locked); another program uses it" in done.stderr

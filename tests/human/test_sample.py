@@ -18,36 +18,33 @@ from dialeval import sample_data
 from dialeval.core.errors import DataError, SettingError
 from dialeval.core.result import Run
 from dialeval.human import sample as sampling
-from dialeval.human.sample import find_strata, inclusion_probabilities, sample_systematically, select_tables
+from dialeval.human.sample import find_strata, sample_systematically, select_tables
 from dialeval.human.sample_files import read_sample
-from human.rated_runs import run_of, with_judge
+from human.rated_runs import run_of
 
 RUN, _ = run_of()
 
 
 def test_every_unit_has_its_probability_and_their_number_is_fixed() -> None:
     rng = np.random.default_rng(1)
-    wanted = inclusion_probabilities(np.array([1.0, 2, 3, 4, 5, 50]), 3)
-    assert wanted[-1] == 1
-    assert wanted.sum() == pytest.approx(3)
-    assert wanted[:5] == pytest.approx(2 * np.arange(1, 6) / 15)
+    wanted = np.array([2, 4, 6, 8, 10, 30]) / 30
     taken = np.array([sample_systematically(wanted, rng) for _ in range(20_000)])
-    assert set(taken.sum(axis=1)) == {3}
+    assert set(taken.sum(axis=1)) == {2}
     assert taken.mean(axis=0) == pytest.approx(wanted, abs=0.012)
 
 
-@given(st.lists(st.floats(0.01, 10), min_size=1, max_size=12), st.integers(0, 12), st.integers(0, 99))
-def test_a_unit_is_taken_if_a_point_falls_on_it(sizes: list[float], n: int, seed: int) -> None:
-    probabilities = inclusion_probabilities(np.array(sizes), min(n, len(sizes)))
+@given(st.integers(1, 12), st.integers(0, 12), st.integers(0, 99))
+def test_a_unit_is_taken_if_a_point_falls_on_it(units: int, n: int, seed: int) -> None:
+    probabilities = np.full(units, min(n, units) / units)
     rng = np.random.default_rng(seed)
-    order, start = rng.permutation(len(sizes)), rng.random()
-    wanted, end = np.zeros(len(sizes), bool), 0.0
+    order, start = rng.permutation(units), rng.random()
+    wanted, end = np.zeros(units, bool), 0.0
     for place in order.tolist():
         begin, end = end, end + probabilities[place]
-        wanted[place] = any(begin <= start + k < end for k in range(len(sizes)))
+        wanted[place] = any(begin <= start + k < end for k in range(units))
     taken = sample_systematically(probabilities, np.random.default_rng(seed))
-    assert taken.sum() == min(n, len(sizes))
-    if min(abs(start + k - end) for k in range(-1, len(sizes) + 1)) > 1e-9:  # rounding of the last end
+    assert taken.sum() == min(n, units)
+    if min(abs(start + k - end) for k in range(-1, units + 1)) > 1e-9:  # rounding of the last end
         assert taken.tolist() == wanted.tolist()
 
 
@@ -65,8 +62,8 @@ def test_all_systems_are_rated_on_the_same_contexts() -> None:
     assert by_system["a"] == by_system["b"]
     assert {row.probability for row in drawn.responses} == {20 / 180}
     design = drawn.design
-    assert (design.unit, design.independent, design.level, design.method) == ("contexts", False, "turn", "equal")
-    assert (design.seed, design.stratify, design.uncertainty, design.format) == (12345, [], None, 1)
+    assert (design.unit, design.independent, design.level) == ("contexts", False, "turn")
+    assert (design.seed, design.stratify, design.format) == (12345, [], 1)
     assert {name: (each.rows, each.dialogues) for name, each in design.systems.items()} == {
         "a": (180, 60),
         "b": (180, 60),
@@ -115,13 +112,12 @@ def test_apart_draws_from_each_system_by_itself() -> None:
     assert (strata.units, strata.drawn_units, strata.responses, strata.drawn_responses) == (120, 12, 360, 36)
 
 
-def test_strata_of_systems_turns_and_quantiles() -> None:
+def test_strata_of_systems_and_turns() -> None:
     drawn = dialeval.sample(RUN, 60, stratify=["system"])
     assert Counter(row.system for row in drawn.responses) == {"a": 30, "b": 30}
     drawn = dialeval.sample(RUN, 60, stratify=["turn"])
     assert Counter(row.turn for row in drawn.responses) == {0: 20, 1: 20, 2: 20}
-    drawn = dialeval.sample(RUN, 60, stratify=["judge:3", "turn"])
-    assert set(drawn.design.strata) == {f"judge={third}/3, turn={turn}" for third in (1, 2, 3) for turn in (0, 1, 2)}
+    assert set(drawn.design.strata) == {f"turn={turn}" for turn in (0, 1, 2)}
     assert sum(each.responses for each in drawn.design.strata.values()) == 360
     assert min(each.drawn_units for each in drawn.design.strata.values()) >= 2
     for row in drawn.responses:
@@ -136,13 +132,6 @@ def test_strata_of_systems_turns_and_quantiles() -> None:
     assert find_strata(RUN, dialeval.sample(RUN, 60)) == {name: ["all"] * 180 for name in "ab"}
 
 
-def test_a_stratum_is_drawn_from_in_proportion_and_at_least_twice() -> None:
-    values = np.where(np.arange(180) < 174, 1.0, 2.0) + np.arange(180) * 1e-6
-    run = Run({"a": with_judge(RUN["a"], values)}, "0")
-    drawn = dialeval.sample(run, 40, stratify=["judge:2"])
-    assert sorted(each.drawn_units for each in drawn.design.strata.values()) == [20, 20]
-
-
 def test_whole_dialogues() -> None:
     drawn = dialeval.sample(RUN, 60, dialogues=True)
     by_dialogue = Counter(row.dialog_id for row in drawn.responses)
@@ -151,32 +140,16 @@ def test_whole_dialogues() -> None:
     assert {row.probability for row in drawn.responses} == {10 / 60}
 
 
-def test_what_the_judge_is_unsure_about_is_drawn_more_often() -> None:
-    values = np.tile([0.0, 5.0, 10.0], 60)
-    run = Run({"a": with_judge(RUN["a"], values)}, "0")
-    drawn = dialeval.sample(run, 60, uncertainty="judge")
-    uncertainty = [row for row in drawn.responses if values[row.place] == 5]
-    # The sure ones have a quarter of the mean, which is a third of 5.
-    share = 5 / (5 + 2 * 0.25 * 5 / 3)
-    assert uncertainty[0].probability == pytest.approx(share)
-    draws = [dialeval.sample(run, 60, uncertainty="judge", seed=seed).responses for seed in range(150)]
-    assert np.mean([values[row.place] == 5 for rows in draws for row in rows]) == pytest.approx(share, abs=0.02)
-
-
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
         ({"n": 0}, "^n must be at least 1 and the seed 0 or above, not 0 with 12345$"),
         ({"n": 10, "seed": -1}, "^n must be at least 1 and the seed 0 or above, not 10 with -1$"),
         ({"n": 361}, "360 responses, fewer than the 361"),
-        ({"n": 10, "stratify": ["judge:101"]}, "cannot be stratified by 'judge:101'"),
-        ({"n": 10, "stratify": ["judge:x"]}, "cannot be stratified by 'judge:x'"),
         ({"n": 1000}, "360 responses, fewer than the 1000"),
-        ({"n": 10, "stratify": ["judge:10"]}, "10 strata give at least 20 units"),
+        ({"n": 4, "stratify": ["turn"]}, "3 strata give at least 6 units"),
         ({"n": 10, "stratify": ["mood"]}, "cannot be stratified by 'mood'"),
-        ({"n": 10, "stratify": ["judge:1"]}, "cannot be stratified by 'judge:1'"),
         ({"n": 10, "systems": ["c"]}, "no system is called 'c'"),
-        ({"n": 10, "uncertainty": "mood"}, "no 'mood'"),
     ],
 )
 def test_what_cannot_be_drawn(settings: dict[str, object], words: str) -> None:
@@ -242,7 +215,7 @@ def test_strata_by_a_field_that_the_run_kept() -> None:
     }
     assert all(row.stratum == f"topic={topics[row.place % 2]}" for row in drawn.responses)
     assert set(dialeval.sample(run, 20, stratify=["tags"]).design.strata) == {"tags=none", "tags=x", "tags=x + y"}
-    with pytest.raises(SettingError, match="there are system, turn, topic, tags, length"):
+    with pytest.raises(SettingError, match="there are system, turn, topic, tags"):
         dialeval.sample(run, 20, stratify=["mood"])
 
 

@@ -65,20 +65,6 @@ def test_a_plan_from_assumptions(dialeval: Dialeval) -> None:
     assert dialeval("sample", "run", "--plan", "--width", "0.5", "--agreement", "0.9").stdout != done.stdout
 
 
-def test_a_plan_from_a_pilot(dialeval: Dialeval, tmp_path: Path) -> None:
-    assert dialeval("sample", "run", "-n", "60", "-o", "to-rate").returncode == 0
-    _, opinions = run_of(dialogues=30)
-    rows = [json.loads(line) for line in (tmp_path / "to-rate" / "rows.jsonl").read_text().splitlines()]
-    lines = [{"id": row["id"], "rater": "ann", "scores": opinions[row["system"]][row["row"]]} for row in rows]
-    (tmp_path / "ratings.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
-    pilot = ["--pilot", "ratings.jsonl", "--sample", "to-rate", "--judge", "judge"]
-    done = dialeval("sample", "run", "--plan", "--width", "0.9", *pilot)
-    assert done.returncode == 0, done.stderr
-    assert "b - a" in done.stdout
-    assert "like the 60 of the pilot" in done.stdout
-    assert dialeval("sample", "run", "--plan", "--width", "0.9", *pilot, "--std", "1").returncode == 2
-
-
 @pytest.mark.parametrize(
     "arguments",
     [

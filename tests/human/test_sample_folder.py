@@ -6,14 +6,13 @@ import hashlib
 import json
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 import dialeval
 from dialeval.core.errors import DataError, SettingError
 from dialeval.core.result import Run
 from dialeval.human.sample_files import check_same_run, find_sample, read_sample
-from human.rated_runs import run_of, with_judge
+from human.rated_runs import run_of
 
 RUN, _ = run_of(dialogues=10)
 
@@ -75,31 +74,19 @@ def write_rows(folder: Path, rows: list[dict[str, object]]) -> None:
     (folder / "sample.json").write_text(json.dumps(sample))
 
 
-@pytest.mark.parametrize("uncertainty", [None, "judge"])
 @pytest.mark.parametrize("probability", [1e-300, 1e-9, 0.001])
-def test_a_probability_that_the_design_does_not_give_is_refused(
-    tmp_path: Path, uncertainty: str | None, probability: float
-) -> None:
-    folder = dialeval.sample(RUN, 12, uncertainty=uncertainty).save(tmp_path)
+def test_a_probability_that_the_design_does_not_give_is_refused(tmp_path: Path, probability: float) -> None:
+    folder = dialeval.sample(RUN, 12).save(tmp_path)
     changed_rows(folder, probability=probability)
     with pytest.raises(DataError, match=f"has the probability {probability:g}"):
         read_sample(folder)
 
 
-@pytest.mark.parametrize(
-    ("by", "dialogues"), [([], False), (["turn"], False), (["judge:3"], False), ([], True), (["judge:2"], True)]
-)
+@pytest.mark.parametrize(("by", "dialogues"), [([], False), (["turn"], False), ([], True)])
 def test_probabilities_of_every_draw_are_those_of_its_design(tmp_path: Path, by: list[str], dialogues: bool) -> None:
-    """Also where a judge is uncertainty about few responses."""
     for seed in range(5):
-        run, _ = run_of(dialogues=30, seed=seed)
-        rng = np.random.default_rng(seed)
-        results = {
-            name: with_judge(run[name], rng.choice([0, 0.5, 1], 90, p=[0.5, 0.05, 0.45]), "sure") for name in run
-        }
-        for key in ("judge", "sure", None):
-            drawn = dialeval.sample(Run(results, "0"), 60, stratify=by, dialogues=dialogues, uncertainty=key, seed=seed)
-            assert read_sample(drawn.save(tmp_path / f"{key}")).responses == drawn.responses
+        drawn = dialeval.sample(run_of(dialogues=30, seed=seed)[0], 60, stratify=by, dialogues=dialogues, seed=seed)
+        assert read_sample(drawn.save(tmp_path)).responses == drawn.responses
 
 
 @pytest.mark.parametrize("name", ["ratings.sqlite", "ann.jsonl", "rate.html"])

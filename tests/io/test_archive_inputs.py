@@ -11,14 +11,14 @@ from dialeval.io.download import UntrustedArchive, unpacked_limit
 ARCHIVE = UntrustedArchive("a.tar.gz", "pack it again")
 
 
-def packed(*members: tuple[str, bytes], mode: str = "w:gz", link: bool = False) -> io.BytesIO:
+def packed(*members: tuple[str, bytes], mode: str = "w:gz", link: bytes = b"") -> io.BytesIO:
     stream = io.BytesIO()
     with tarfile.open(fileobj=stream, mode=mode) as archive:  # type: ignore[call-overload]
         for name, content in members:
             info = tarfile.TarInfo(name)
             info.size = len(content)
             if link:
-                info.type, info.linkname, info.size = tarfile.SYMTYPE, "/etc/passwd", 0
+                info.type, info.linkname, info.size = link, "/etc/passwd", 0
             archive.addfile(info, io.BytesIO(content))
     stream.seek(0)
     return stream
@@ -32,7 +32,10 @@ def contents(stream: io.BytesIO, limit: int = 1 << 20) -> dict[str, bytes]:
 @pytest.mark.parametrize(
     ("stream", "what"),
     [
-        (packed(("a", b""), link=True), "holds 'a', which is a link or a device"),
+        (packed(("a", b""), link=tarfile.SYMTYPE), "holds 'a', which is a link or a device"),
+        (packed(("a", b""), link=tarfile.LNKTYPE), "holds 'a', which is a link or a device"),
+        (packed(("a", b""), link=tarfile.CHRTYPE), "holds 'a', which is a link or a device"),
+        (packed(("a", b""), link=tarfile.FIFOTYPE), "holds 'a', which is a link or a device"),
         (packed(("a", bytes(1 << 21))), "unpacks to far more than its declared size"),
         (io.BytesIO(packed(("a", b"x" * 3000)).getvalue()[:40]), "is damaged"),
         (io.BytesIO(b"\x1f\x8b nothing"), "is damaged"),

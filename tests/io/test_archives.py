@@ -1,9 +1,6 @@
 from __future__ import annotations
 
-import gzip
-import io
 import stat
-import tarfile
 import zipfile
 from pathlib import Path
 
@@ -22,17 +19,6 @@ def make_zip(path: Path, members: list[tuple[str | zipfile.ZipInfo, bytes]]) -> 
     return path
 
 
-def make_tar(path: Path, members: list[tuple[str, bytes, bytes]]) -> Path:
-    with tarfile.open(path, "w:gz") as archive:
-        for name, content, kind in members:
-            member = tarfile.TarInfo(name)
-            member.type = kind
-            member.size = len(content)
-            member.linkname = "/etc/passwd" if kind in (tarfile.SYMTYPE, tarfile.LNKTYPE) else ""
-            archive.addfile(member, io.BytesIO(content))
-    return path
-
-
 def names(folder: Path) -> list[str]:
     return sorted(str(path.relative_to(folder)) for path in folder.rglob("*"))
 
@@ -44,18 +30,11 @@ def out(tmp_path: Path) -> Path:
     return folder
 
 
-def test_only_what_is_wanted_from_tar(tmp_path: Path, out: Path) -> None:
-    members = [("d", b"", tarfile.DIRTYPE), ("d/a.txt", b"one", tarfile.REGTYPE), ("c.txt", b"three", tarfile.REGTYPE)]
-    unpack(make_tar(tmp_path / "a", members), ["a.txt"], out, GIB, "x")
-    assert names(out) == ["a.txt"]
-    assert (out / "a.txt").read_bytes() == b"one"
-
-
 def test_plain_file_under_its_own_name(tmp_path: Path, out: Path) -> None:
     (tmp_path / "a").write_bytes(b"the 1 2\n")
     unpack(tmp_path / "a", ["v.txt"], out, GIB, "https://example.org/v.txt")
     assert (out / "v.txt").read_bytes() == b"the 1 2\n"
-    with pytest.raises(DataError, match="neither a zip"):  # such as the page of a hotel's wireless network
+    with pytest.raises(DataError, match="is not a zip"):  # such as the page of a hotel's wireless network
         unpack(tmp_path / "a", ["v.txt"], out, GIB, "https://example.org/v.zip")
 
 
@@ -63,23 +42,11 @@ UNSAFE = ["/etc/a.txt", "../a.txt", "d/../../a.txt", "C:/a.txt", "..\\a.txt", "d
 
 
 @pytest.mark.parametrize("name", UNSAFE)
-@pytest.mark.parametrize("kind", ["zip", "tar"])
-def test_members_that_reach_outside(tmp_path: Path, out: Path, name: str, kind: str) -> None:
-    path = tmp_path / "a"
-    if kind == "zip":
-        make_zip(path, [("a.txt", b"good"), (name, b"bad")])
-    else:
-        make_tar(path, [(name, b"bad", tarfile.REGTYPE), ("a.txt", b"good", tarfile.REGTYPE)])
+def test_members_that_reach_outside(tmp_path: Path, out: Path, name: str) -> None:
+    make_zip(tmp_path / "a", [("a.txt", b"good"), (name, b"bad")])
     with pytest.raises(DataError, match="outside its folder"):
-        unpack(path, ["a.txt"], out, GIB, "x")
+        unpack(tmp_path / "a", ["a.txt"], out, GIB, "x")
     assert names(tmp_path / "deep") == ["out"]
-
-
-@pytest.mark.parametrize("kind", [tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.CHRTYPE, tarfile.BLKTYPE, tarfile.FIFOTYPE])
-@pytest.mark.parametrize("name", ["a.txt", "other"])
-def test_links_and_devices_in_tar(tmp_path: Path, out: Path, kind: bytes, name: str) -> None:
-    with pytest.raises(DataError, match="link or a device"):
-        unpack(make_tar(tmp_path / "a", [(name, b"", kind)]), ["a.txt"], out, GIB, "x")
 
 
 def test_link_in_zip(tmp_path: Path, out: Path) -> None:
@@ -87,14 +54,6 @@ def test_link_in_zip(tmp_path: Path, out: Path) -> None:
     link.external_attr = (stat.S_IFLNK | 0o777) << 16
     with pytest.raises(DataError, match="link or a device"):
         unpack(make_zip(tmp_path / "a", [(link, b"/etc/passwd")]), ["a.txt"], out, GIB, "x")
-
-
-@pytest.mark.parametrize("wanted", ["a.txt", "b.txt"])
-def test_tar_bomb(tmp_path: Path, out: Path, wanted: str) -> None:
-    bomb = make_tar(tmp_path / "a", [("a.txt", bytes(20 << 20), tarfile.REGTYPE), ("b.txt", b"", tarfile.REGTYPE)])
-    assert bomb.stat().st_size < 50_000
-    with pytest.raises(DataError, match="far more"):
-        unpack(bomb, [wanted], out, GIB, "x")
 
 
 def test_zip_bomb(tmp_path: Path, out: Path) -> None:
@@ -120,9 +79,6 @@ def test_missing_twice_and_damaged(tmp_path: Path, out: Path) -> None:
     with pytest.raises(DataError, match="twice"):
         unpack(make_zip(tmp_path / "b", [("d/a.txt", b"1"), ("e/a.txt", b"2")]), ["a.txt"], out, GIB, "x")
     (out / "a.txt").unlink()
-    (tmp_path / "c").write_bytes(gzip.compress(bytes(1000))[:-9])
-    with pytest.raises(DataError, match="damaged"):
-        unpack(tmp_path / "c", ["a.txt"], out, GIB, "x")
     content = make_zip(tmp_path / "d", [("a.txt", b"x" * 1000)]).read_bytes()
     (tmp_path / "d").write_bytes(content.replace(b"a.txt" + content[35:40], b"a.txt" + b"\xff" * 5, 1))
     with pytest.raises(DataError, match="damaged"):

@@ -7,8 +7,7 @@ import os
 import pickle
 import sys
 import tempfile
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -17,10 +16,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from dialeval.core.errors import DataError, SettingError
-from dialeval.core.files import sha256_of
 from dialeval.io import packs
 from dialeval.io import vectors as vectorstore
-from dialeval.io.vector_files import VectorFindings, WordRows, read_vectors
 from dialeval.io.vectors import Embeddings, WordVectors, load_embeddings
 
 pytestmark = pytest.mark.usefixtures("cache")
@@ -34,16 +31,8 @@ def load(path: Path) -> Embeddings:
     return loaded
 
 
-@pytest.fixture
-def long_ago(monkeypatch: pytest.MonkeyPatch) -> None:
-    """All files were last changed so long ago that their times can be trusted."""
-    monkeypatch.setattr(vectorstore, "_FRESH_SECONDS", -100.0)
-
-
-def settled(path: Path, content: str, age: float = 100.0) -> Path:
-    """Write a file that was last modified some time ago."""
+def write(path: Path, content: str) -> Path:
     path.write_text(content, "utf-8")
-    os.utime(path, (time.time() - age,) * 2)
     return path
 
 
@@ -57,32 +46,20 @@ def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
 def parses(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
     """The sources that were parsed."""
     seen: list[Path] = []
+    write_entry = vectorstore._write_entry
 
-    def counted(path: Path, findings: VectorFindings) -> Iterator[WordRows]:
+    def counted(folder: Path, path: Path) -> None:
         seen.append(path)
-        yield from read_vectors(path, findings)
+        write_entry(folder, path)
 
-    monkeypatch.setattr(vectorstore, "read_vectors", counted)
-    return seen
-
-
-@pytest.fixture
-def hashed(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
-    """The sources that were hashed."""
-    seen: list[Path] = []
-
-    def counted(*files: Path) -> str:
-        seen.extend(files)
-        return sha256_of(*files)
-
-    monkeypatch.setattr(vectorstore, "sha256_of", counted)
+    monkeypatch.setattr(vectorstore, "_write_entry", counted)
     return seen
 
 
 def test_the_later_line_wins(tmp_path: Path) -> None:
-    vectors = load(settled(tmp_path / "v.txt", TEXT))
+    vectors = load(write(tmp_path / "v.txt", TEXT))
     assert (len(vectors), vectors.dimension, vectors.name) == (3, 2, "v.txt")
-    assert vectors.words() == ["of", "the", "zero"]
+    assert vectors.words() == ["the", "of", "zero"]
     found, known = vectors.vectors_for(["the", "no", "zero", "of", "the"])
     assert found.dtype == np.float64
     assert found.tolist() == [[0.5, 0.6], [0, 0], [0, 0], [3, 4], [0.5, 0.6]]
@@ -110,41 +87,19 @@ def test_equals_a_dictionary(tmp_path: Path, rows: list[tuple[str, float, float]
     assert found.tolist() == [twin.get(word, [0, 0]) for word in asked]
 
 
-@pytest.mark.parametrize("moved", [False, True])
-def test_a_source_that_changed_is_noticed_whatever_its_size_and_time(
-    tmp_path: Path, long_ago: None, moved: bool
-) -> None:
-    path = settled(tmp_path / "v.txt", TEXT)
-    load(path)
-    times, other = path.stat(), path.with_name("other") if moved else path
-    other.write_text(TEXT.replace("0.6", "0.7"))
-    os.utime(other, ns=(times.st_atime_ns, times.st_mtime_ns))
-    other.replace(path)
-    assert (path.stat().st_size, path.stat().st_mtime_ns) == (times.st_size, times.st_mtime_ns)
-    assert load(path).vectors_for(["the"])[0].tolist() == [[0.5, 0.7]]
-
-
-def test_a_fresh_file_is_hashed(tmp_path: Path, parses: list[Path], hashed: list[Path]) -> None:
-    path = settled(tmp_path / "v.txt", TEXT)
-    load(path)
-    load(path)
-    assert (len(parses), len(hashed)) == (1, 2)
-    settled(path, TEXT.replace("0.6", "0.7"))  # same size
-    assert load(path).vectors_for(["the"])[0].tolist() == [[0.5, 0.7]]
-    assert (len(parses), len(hashed)) == (2, 3)
-
-
-def test_a_fresh_file_is_not_trusted_by_its_time(tmp_path: Path, parses: list[Path]) -> None:
-    path = tmp_path / "v.txt"
-    path.write_text(TEXT)
+def test_a_source_that_changed_is_noticed_whatever_its_size_and_time(tmp_path: Path, parses: list[Path]) -> None:
+    path = write(tmp_path / "v.txt", TEXT)
     times = path.stat().st_mtime_ns
     load(path)
-    path.write_text(TEXT.replace("0.6", "0.7"))
-    os.utime(path, ns=(times, times))  # two changes within one tick of the clock
+    load(path)
+    assert len(parses) == 1
+    write(path, TEXT.replace("0.6", "0.7"))
+    os.utime(path, ns=(times, times))
     assert load(path).vectors_for(["the"])[0].tolist() == [[0.5, 0.7]]
+    assert len(parses) == 2
 
 
-PARTS = ("entry.json", "matrix.bin", "index.npy", "words.json")
+PARTS = ("entry.json", "rows.bin", "words.json")
 DAMAGES: dict[str, Callable[[Path], object]] = {
     "gone": lambda part: part.unlink(),
     "a folder": lambda part: [part.unlink(), part.mkdir()],  # type: ignore[func-returns-value]
@@ -163,12 +118,11 @@ def test_a_damaged_entry_is_made_anew(
     tmp_path: Path,
     cache: Path,
     parses: list[Path],
-    long_ago: None,
     caplog: pytest.LogCaptureFixture,
     name: str,
     damage: str,
 ) -> None:
-    path = settled(tmp_path / "v.txt", TEXT)
+    path = write(tmp_path / "v.txt", TEXT)
     words = ["of", "zero", "the", "no"]
     expected, _ = load(path).vectors_for(words)
     [part] = cache.glob(f"vectors/*/{name}")
@@ -182,32 +136,26 @@ def test_a_damaged_entry_is_made_anew(
     assert len(parses) == 2, "and now it is whole"
 
 
-def test_damage_that_is_found_when_words_are_asked_for(
-    tmp_path: Path, cache: Path, parses: list[Path], long_ago: None
-) -> None:
-    path = settled(tmp_path / "v.txt", TEXT)
+def test_damage_that_is_found_when_words_are_asked_for(tmp_path: Path, cache: Path, parses: list[Path]) -> None:
+    path = write(tmp_path / "v.txt", TEXT)
     vectors = load(path)
     travelled = pickle.loads(pickle.dumps(vectors))
-    [matrix] = cache.glob("vectors/*/matrix.bin")
+    [matrix] = cache.glob("vectors/*/rows.bin")
     with matrix.open("r+b") as file:
         file.write(bytes(48))
     assert vectors.vectors_for(["zero"])[0].tolist() == [[0, 0]], "a row that is whole"
     assert len(parses) == 1
     for each in (vectors, travelled, pickle.loads(pickle.dumps(vectors))):
         assert each.vectors_for(["of", "the"])[0].tolist() == [[3, 4], [0.5, 0.6]]
-    assert len(parses) == 2, "whoever comes second takes what the first has made"
-    [matrix] = cache.glob("vectors/*/matrix.bin")
-    with matrix.open("r+b") as file:
-        file.write(bytes(48))
-    settled(path, TEXT.replace("3", "5"))
-    with pytest.raises(DataError, match="has changed since the run began"):
-        vectors.vectors_for(["of"])
+    write(path, TEXT.replace("3", "5"))
+    with pytest.raises(DataError, match=r"SHA-256 .* instead of"):
+        pickle.loads(pickle.dumps(vectors))
 
 
 @pytest.mark.parametrize("there", [False, True])
 def test_a_cache_that_cannot_be_written_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, there: bool) -> None:
     """Files stand where folders would have to be made: not even the superuser can write there."""
-    path, vectors = settled(tmp_path / "v.txt", TEXT), tmp_path / "cache" / "vectors"
+    path, vectors = write(tmp_path / "v.txt", TEXT), tmp_path / "cache" / "vectors"
     (vectors if there else vectors.parent).parent.mkdir(exist_ok=True)
     (vectors if there else vectors.parent).write_text("")
     monkeypatch.setenv("DIALEVAL_CACHE", str(tmp_path / "cache"))
@@ -216,7 +164,7 @@ def test_a_cache_that_cannot_be_written_to(tmp_path: Path, monkeypatch: pytest.M
 
 
 def test_a_cache_that_may_only_be_read(
-    tmp_path: Path, cache: Path, parses: list[Path], long_ago: None, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, cache: Path, parses: list[Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     make = tempfile.TemporaryFile
 
@@ -225,65 +173,64 @@ def test_a_cache_that_may_only_be_read(
             raise PermissionError
         return make(dir=dir)
 
-    path = settled(tmp_path / "a.txt", TEXT)
+    path = write(tmp_path / "a.txt", TEXT)
     load(path)
     monkeypatch.setattr(tempfile, "TemporaryFile", refuse)
-    assert load(path).words() == ["of", "the", "zero"]
+    assert load(path).words() == ["the", "of", "zero"]
     assert len(parses) == 1
-    settled(path, TEXT + "new 1 2\n")
+    write(path, TEXT + "new 1 2\n")
     with pytest.raises(SettingError, match="set DIALEVAL_CACHE to another folder"):
         load(path)
 
 
 def test_a_full_disk_is_not_blamed_on_the_source(tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(source: Path, findings: VectorFindings) -> Iterator[WordRows]:
-        yield from read_vectors(source, findings)
+    def full(_folder: Path, _path: Path) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(vectorstore, "read_vectors", full)
+    monkeypatch.setattr(vectorstore, "_write_entry", full)
     with pytest.raises(SettingError, match="make room"):
-        load(settled(tmp_path / "v.txt", TEXT))
+        load(write(tmp_path / "v.txt", TEXT))
     assert list((cache / "vectors").iterdir()) == []
 
 
 def test_a_file_that_changes_meanwhile_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = settled(tmp_path / "v.txt", TEXT)
+    path = write(tmp_path / "v.txt", TEXT)
 
-    def meddle(source: Path, findings: VectorFindings) -> Iterator[WordRows]:
-        yield from read_vectors(source, findings)
-        settled(path, TEXT + "more 1 2\n", age=1)
+    write_entry = vectorstore._write_entry
 
-    monkeypatch.setattr(vectorstore, "read_vectors", meddle)
+    def meddle(folder: Path, source: Path) -> None:
+        write_entry(folder, source)
+        write(path, TEXT + "more 1 2\n")
+
+    monkeypatch.setattr(vectorstore, "_write_entry", meddle)
     with pytest.raises(DataError, match="changed while"):
         load(path)
 
 
 def test_digest_is_that_of_the_content(tmp_path: Path) -> None:
-    text = load(settled(tmp_path / "v.txt", TEXT)).digest
+    text = load(write(tmp_path / "v.txt", TEXT)).digest
     (tmp_path / "v.vec.gz").write_bytes(gzip.compress(b"4 2\n" + TEXT.replace(" ", "\t").encode()))
     assert load(tmp_path / "v.vec.gz").digest == text
-    assert load(settled(tmp_path / "x.txt", TEXT.replace("0.6", "0.7"))).digest != text
-    assert load(settled(tmp_path / "y.txt", TEXT.replace("zero", "null"))).digest != text
+    assert load(write(tmp_path / "x.txt", TEXT.replace("0.6", "0.7"))).digest != text
+    assert load(write(tmp_path / "y.txt", TEXT.replace("zero", "null"))).digest != text
 
 
-def test_an_odd_line_changes_no_digest_and_its_warning_stays(
-    tmp_path: Path, parses: list[Path], long_ago: None
-) -> None:
-    path = settled(tmp_path / "odd.txt", TEXT + "\n")
+def test_an_odd_line_changes_no_digest_and_its_warning_stays(tmp_path: Path, parses: list[Path]) -> None:
+    path = write(tmp_path / "odd.txt", TEXT + "a b 1 2\n")
     first, again = load(path), load(path)
     assert len(parses) == 1
-    assert first.warnings == again.warnings == ("odd.txt: 1 odd line, the first is 5; left out: 1 blank",)
-    sound = load(settled(tmp_path / "v.txt", TEXT))
+    assert first.warnings == again.warnings == ("odd.txt: 1 line left out: no word with its numbers",)
+    sound = load(write(tmp_path / "v.txt", TEXT))
     assert sound.warnings == ()
     assert sound.digest == first.digest
 
 
 def test_an_npy_that_is_text_is_read_as_text(tmp_path: Path) -> None:
     """dialog-eval writes the vectors of its vocabulary into a text file called `vocab.npy`, beside `vocab.txt`."""
-    settled(tmp_path / "vocab.txt", "the\nof\nzero\n")
-    assert load(settled(tmp_path / "vocab.npy", TEXT)).words() == ["of", "the", "zero"]
+    write(tmp_path / "vocab.txt", "the\nof\nzero\n")
+    assert load(write(tmp_path / "vocab.npy", TEXT)).words() == ["the", "of", "zero"]
     (tmp_path / "vocab.npy.gz").write_bytes(gzip.compress(TEXT.encode()))
-    assert load(tmp_path / "vocab.npy.gz").words() == ["of", "the", "zero"]
+    assert load(tmp_path / "vocab.npy.gz").words() == ["the", "of", "zero"]
 
 
 def _load_in_child(path: str) -> tuple[str, float]:
@@ -292,7 +239,7 @@ def _load_in_child(path: str) -> tuple[str, float]:
 
 
 def test_several_processes_at_once(tmp_path: Path, cache: Path) -> None:
-    path = settled(tmp_path / "v.txt", "".join(f"w{row} {row} 2\n" for row in range(20_000)))
+    path = write(tmp_path / "v.txt", "".join(f"w{row} {row} 2\n" for row in range(20_000)))
     with multiprocessing.get_context("spawn").Pool(4) as pool:
         seen = pool.map(_load_in_child, [str(path)] * 8, chunksize=1)
     assert set(seen) == {(load(path).digest, 77.0)}

@@ -61,25 +61,11 @@ def test_problems_of_documents(
     assert problem.what.startswith(what)
 
 
-def test_problems_of_items_name_their_lines(write: Write, problems_of: Caught) -> None:
-    path = write("a.json", '[\n  "a", 3,\n  {\n    "response": 4\n  }\n,\n null, "[,]\\"{"\n,{}]')
-    assert [problem.line for problem in problems_of(lambda: read_responses(path))] == [2, 3, 7, 8]
-
-
-def test_problems_of_items_in_named_lists_name_their_lines(write: Write, problems_of: Caught) -> None:
-    path = write("a.json", '{\n"a": ["x",\n1],\n"b" : [\n\n2]}')
-    found = problems_of(lambda: read_responses(path))
-    assert [(problem.line, problem.what) for problem in found] == [
-        (3, "the row is a number"),
-        (6, "the row is a number"),
-    ]
-
-
 def test_a_problem_in_a_deeply_nested_document_is_still_a_problem(write: Write, problems_of: Caught) -> None:
     deep = "[" * 1015 + "]" * 1015
     path = write("a.json", f'[3,\n{{"response": "x", "more": {deep}}},\n3]')
     first, second = problems_of(lambda: read_responses(path))
-    assert first.line == 1
+    assert first.where == f"{path}, item 1"
     assert second.what == "the row is a number"
 
 
@@ -94,20 +80,19 @@ def test_a_document_is_loaded_or_refused_with_its_form(tmp_path: Path) -> None:
         load(path, "give a list")
 
 
-def test_lines_of_items_in_documents_of_any_form(write: Write, problems_of: Caught) -> None:
-    def lines(content: str) -> list[int | None]:
+def test_problems_name_items_of_documents_of_any_form(write: Write, problems_of: Caught) -> None:
+    def items(content: str) -> list[str]:
         path = write("a.json", content)
-        return [problem.line for problem in problems_of(lambda: read_responses(path))]
+        problems = problems_of(lambda: read_responses(path))
+        assert {problem.line for problem in problems} == {None}
+        return [problem.where.removeprefix(f"{path}, ") for problem in problems]
 
-    assert lines('\n\n [ 1,\n2 , "x",\n\n3]') == [3, 4, 6]
-    assert lines('{"a": ["x", 1],\n "b": [[\n2], {"c": [3]}]}') == [1, 2, 3]
-    assert lines('{"a": [1],\n "b": ["x"],\n "a": ["y",\n 2]}') == [4], "the last list of a name"
-    assert lines('\n{"b": ["x"],\n"a"\n:\n[\n1]}') == [6]
-    assert lines('{"results": {"results":\n[\n"x",\n1]}}') == [2], "items of an inner list are only numbered"
-    assert lines('{"eval": {},\n"samples": [\n1]}') == [3]
-    assert lines('{"response": "a"}\n\n{"response": 1}\n{"b": ""}') == [3, 4], "documents that follow each other"
-    assert lines('{"response": "a"} {"response": 1} NaN') == [1], "not JSON, like a single NaN"
-    assert lines(f'[{{"response": "a", "b": {"9" * 300}}},\n1]') == [2]
+    assert items('[\n  "a", 3,\n {"response": 4\n},\n null, "[,]\\"{"\n,{}]') == [f"item {n}" for n in (2, 3, 4, 6)]
+    assert items('{"a": ["x", 1],\n "b": [[\n2], {"c": [3]}]}') == ["item 2 of 'a'", "item 1 of 'b'", "item 2 of 'b'"]
+    assert items('{"results": {"results":\n[\n"x",\n1]}}') == ["item 2 of 'results.results'"]
+    assert items('{"eval": {},\n"samples": [\n1]}') == ["item 1 of 'samples'"]
+    assert items('{"response": "a"}\n\n{"response": 1}\n{"b": ""}') == ["item 2", "item 3"], "one after the other"
+    assert items(f'[{{"response": "a", "b": {"9" * 300}}},\n1]') == ["item 2"]
 
 
 def test_documents_that_hold_no_rows_are_a_row_without_a_reply(write: Write, problems_of: Caught) -> None:

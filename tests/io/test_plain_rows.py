@@ -7,7 +7,7 @@ import pytest
 
 from dialeval.core.errors import DataError
 from dialeval.io import gathering
-from dialeval.io.gathering import PlainRows, gather_rows
+from dialeval.io.gathering import gather_rows
 from dialeval.io.rows import FieldNames, Records, Rows
 
 NAMES = FieldNames()
@@ -46,10 +46,6 @@ def rows_of(random_: random.Random, strange: float) -> list[Any]:
     return rows
 
 
-def plain_rows(rows: list[Any], names: FieldNames) -> PlainRows | None:
-    return gathering.read_plain_rows(gathering._collect_columns(rows, names)[0], names)
-
-
 def gathered(rows: list[Any]) -> object:
     try:
         return [comparable(each) for each in gather_rows(Records("rows.jsonl", enumerate(rows, 1)), NAMES, "file")]
@@ -71,7 +67,7 @@ def test_plain_rows_are_what_the_reader_of_single_rows_makes_of_them(
     many = [rows_of(random_, strange) for _ in range(400)]
     monkeypatch.setattr(gathering, "_ROWS_AT_ONCE", 4)
     at_once = [gathered(rows) for rows in many]
-    plain = [plain_rows(rows, NAMES) is not None for rows in many]
+    plain = [gathering.read_plain_rows(rows, NAMES) is not None for rows in many]
     assert all(plain) if strange == 0 else 20 < sum(plain) < 380
     monkeypatch.setattr(gathering, "read_plain_rows", lambda *_: None)
     assert [gathered(rows) for rows in many] == at_once

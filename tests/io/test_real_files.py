@@ -379,7 +379,7 @@ REFUSED: dict[str, tuple[str, bytes, str, str]] = {
     "another name": (
         "a.csv",
         f"id;Answer\r\n1;{SAID}\r\n".encode(),
-        "has no column 'response'",
+        "has no field 'response'",
         "--field response=Answer",
     ),
     "a reference to whom": (
@@ -452,23 +452,6 @@ def test_frames_of_chats(frame: Callable[[dict[str, list[Any]]], Any]) -> None:
     [rows] = read_responses(frame({"id": ["c1"], "conversations": [said]}))
     assert list(rows.responses) == [SAID]
     assert list(rows.columns[inputs.CONTEXT]) == [[ASKED]]
-
-
-def test_a_saved_dataset_is_one_table(tmp_path: Path) -> None:
-    import pyarrow as pa
-
-    folder = tmp_path / "ferry"
-    folder.mkdir()
-    for name in ("dataset_info.json", "state.json"):
-        (folder / name).write_text("{}")
-    for number, said in enumerate((SAID, "b")):
-        table = pa.Table.from_pylist([{"messages": [USER, {"role": "assistant", "content": said}]}])
-        with pa.ipc.new_stream(folder / f"data-0000{number}-of-00002.arrow", table.schema) as writer:
-            writer.write_table(table)
-    [rows] = read_responses(folder)
-    assert (rows.system, list(rows.responses)) == ("ferry", [SAID, "b"])
-    [named] = read_responses({"other": folder})
-    assert named.system == "other"
 
 
 def test_missing_numbers_of_python_rows() -> None:

@@ -8,14 +8,13 @@ import numpy as np
 import pytest
 from tools.judge_training.pairs import Pairs
 
-from dialeval.judges.cross_encoder import PairShape
+from dialeval.judges.judge import PairShape
 
 pytest.importorskip("torch")
 
 import torch
 from tools.judge_training.cross_training import Corpus
-
-from dialeval.judges.torch_encoder import PieceBatch
+from tools.judge_training.transformer import PieceBatch
 
 FIRST, END = 1, 2
 SHAPE = PairShape(3, 10, 8)

@@ -2,46 +2,43 @@
 
 from __future__ import annotations
 
-from dialeval.judges import card
-from dialeval.judges.card import Attack, HumanCorrelation, Validation, list_attacks, list_pearson, list_validation
+from tools.judge_training.validation import HumanCorrelation, Validation, list_validation
+
+from dialeval.judges import training
+from dialeval.judges.attacks import Attack, list_attacks
 from dialeval.judges.judge import SHIPPED, load_judge
 
 NAN = float("nan")
-GOOD = HumanCorrelation(40, 0.5, 0.456, (0.1, 0.9), (-0.05, 0.96))
-UNKNOWN = HumanCorrelation(2, NAN, NAN, (NAN, NAN), (NAN, NAN))
+GOOD = HumanCorrelation(40, 0.456, (-0.05, 0.96))
+UNKNOWN = HumanCorrelation(2, NAN, (NAN, NAN))
 
 
 def test_tables() -> None:
-    found = Validation({"a": {"adem": GOOD, "length": GOOD}, "b": {"adem": UNKNOWN}}, {"adem": GOOD}, ["a"])
+    found = Validation({"a": {"adem": GOOD}, "b": {"adem": UNKNOWN}}, {"adem": GOOD}, ["a"])
     assert list_validation(found) == [
-        ["data set", "rows", "adem", "length"],
-        ["a", "40", ".46 [-.05, .96]", ".46 [-.05, .96]"],
-        ["b (no references)", "2", "- [-, -]", ""],
-        ["mean of sets with references", "", ".46 [-.05, .96]", ""],
+        ["data set", "rows", "adem"],
+        ["a", "40", ".46 [-.05, .96]"],
+        ["b (no references)", "2", "- [-, -]"],
+        ["mean of sets with references", "", ".46 [-.05, .96]"],
     ]
-    assert list_pearson(found) == [
-        ["data set", "adem", "length"],
-        ["a", ".50", ".50"],
-        ["b", "-", ""],
-        ["mean of sets with references", ".50", ""],
+    assert list_attacks([Attack("dull", 7, 3.0, 2.5, 0.254, NAN)])[1:] == [
+        ["dull", "7", "3.00", "2.50", "-", "25%", "-"]
     ]
-    assert list_attacks([Attack("dull", 7, 3.0, 2.5, 0.254, NAN)])[1:] == [["dull", "7", "3.00", "2.50", "25%", "-"]]
 
 
 def test_no_name_in_a_card_is_markup() -> None:
     hostile = "a|b <img src=x>\n# c"
-    table = card.write_card_table([["data set", hostile], [hostile, ".46 [-.05, .96]"]])
+    table = training.write_card_table([["data set", hostile], [hostile, ".46 [-.05, .96]"]])
     escaped = r"a\|b &lt;img src=x&gt;\\n# c"
     assert table == f"| data set | {escaped} |\n| --- | --- |\n| {escaped} | .46 [-.05, .96] |"
-    assert card.to_code("train x") == "`train x`"
-    assert card.to_code("train `` <b>\n") == "``` train `` <b>\\n ```"
+    assert training.to_code("train x") == "`train x`"
+    assert training.to_code("train `` <b>\n") == "``` train `` <b>\\n ```"
 
 
 def test_a_set_has_as_many_rows_as_the_judge_with_most() -> None:
-    fewer = HumanCorrelation(38, -0.5, 1.0, (0.1, 0.9), (0.0, 1.0))
+    fewer = HumanCorrelation(38, 1.0, (0.0, 1.0))
     found = Validation({"a": {"adem": fewer, "length": GOOD}}, {}, ["a"])
     assert list_validation(found)[1:] == [["a", "40", "1.00 [.00, 1.00]", ".46 [-.05, .96]"]]
-    assert list_pearson(found)[1:] == [["a", "-.50", ".50"]]
     assert found.resamples == 1000
 
 

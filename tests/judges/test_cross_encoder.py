@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from tools.judge_training.pairs import factors, in_eight_bits
 
-from dialeval.judges.cross_encoder import CrossEncoder, PairTokenizer
+from dialeval.judges.judge import CrossEncoder, PairTokenizer
 from dialeval.metrics.encoder_files import EncoderFiles, find_encoder
 from judges.tiny_judges import SHAPE, tiny_changes
 from tiny_encoder import write_encoder

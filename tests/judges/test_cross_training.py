@@ -10,7 +10,7 @@ import pytest
 from tools.judge_training.pairs import Pairs
 
 from dialeval.core.errors import SettingError
-from dialeval.judges.cross_encoder import merge_changes
+from dialeval.judges.judge import merge_changes
 from dialeval.metrics.encoder_files import Singles, find_encoder
 from judges.test_candidates import corpus as turns_as_pairs
 from judges.tiny_judges import SHAPE, tiny_changes

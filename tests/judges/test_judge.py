@@ -13,9 +13,8 @@ from tools.judge_training.pairs import shape_within
 import dialeval
 from dialeval.core.errors import SettingError
 from dialeval.judges.adem import Judge, encode_rows, open_judge, open_vectors
-from dialeval.judges.card import ATTACKS
-from dialeval.judges.cross_encoder import PairShape
-from dialeval.judges.validation import attack
+from dialeval.judges.attacks import attack
+from dialeval.judges.judge import PairShape
 from judges.tiny_judges import invented_ratings, tiny_judge, tiny_vectors, tiny_weights
 from tiny_encoder import write_encoder
 
@@ -55,8 +54,6 @@ def test_a_judge_of_other_vectors_is_refused(tmp_path: Path) -> None:
     vectors = open_vectors(encoder, 32)
     replace(weights, encoder_digest=vectors.encoder.files.digest).save(folder)
     assert Judge(folder).score([["hello"]], ["the cat"], [[]]).shape == (1,)
-    with pytest.raises(SettingError, match="not on 'tpu'"):
-        Judge(folder, device="tpu")
 
 
 def test_every_row_has_its_own_closest_reference(tmp_path: Path) -> None:
@@ -73,8 +70,8 @@ def test_every_row_has_its_own_closest_reference(tmp_path: Path) -> None:
 
 
 def test_a_judge_that_was_not_opened_keeps_its_settings_in_a_pickle(tmp_path: Path) -> None:
-    again = pickle.loads(pickle.dumps(Judge("folder", tmp_path, "torch")))
-    assert again.__reduce__() == (Judge, ("folder", tmp_path, "torch"))
+    again = pickle.loads(pickle.dumps(Judge("folder", tmp_path)))
+    assert again.__reduce__() == (Judge, ("folder", tmp_path))
 
 
 def test_a_pair_is_cut_to_what_an_encoder_takes() -> None:
@@ -106,7 +103,7 @@ def test_attacks(tmp_path: Path) -> None:
     judge = tiny_judge(tmp_path / "e")
     ratings = invented_ratings(40)
     found = {each.name: each for each in attack(judge, ratings.contexts, ratings.responses, ratings.references)}
-    assert list(found) == list(ATTACKS)
+    assert list(found) == ["reversed", "dull", "random", "context", "reference"]
     assert all(each.rows == 40 for each in found.values())
     real = judge.score(ratings.contexts, ratings.responses, ratings.references)
     turned = [" ".join(reversed(text.split())) for text in ratings.responses]
@@ -115,10 +112,11 @@ def test_attacks(tmp_path: Path) -> None:
     assert each.real == pytest.approx(real.mean())
     assert each.mean == pytest.approx(other.mean())
     assert each.not_worse == pytest.approx((other >= real).mean())
+    assert each.changed == pytest.approx((np.abs(other - real) >= 0.5).mean())
     assert each.correlation == pytest.approx(np.corrcoef(real, other)[0, 1])
     bare = {each.name for each in attack(judge, ratings.contexts, ["word"] * 40, [[]] * 40)}
     assert bare == {"dull", "context"}, "what cannot be tried is left out"
     unasked = {each.name for each in attack(judge, [[]] * 40, ratings.responses, ratings.references)}
     assert unasked == {"reversed", "dull", "random", "reference"}
-    with pytest.raises(SettingError, match="no row has a context or a reference"):
+    with pytest.raises(SettingError, match="needs a context or a reference"):
         attack(judge, [[]] * 40, ratings.responses, [[]] * 40)

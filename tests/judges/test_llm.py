@@ -30,7 +30,7 @@ from dialeval.core.errors import DataError, DialevalError, SettingError
 from dialeval.core.signature import name_family
 from dialeval.human.estimate import plan_answers
 from dialeval.judges import LLM, Panel
-from dialeval.judges.llm import connections
+from dialeval.judges.llm import client as http_client
 from dialeval.judges.llm.answers import AnswerRecord, AnswerStore
 from dialeval.judges.llm.client import Client, Completion, Counts, FailedRequestError
 from dialeval.judges.llm.gateway import Gateway
@@ -428,10 +428,10 @@ def test_an_answer_has_a_largest_size(server: ChatServer, monkeypatch: pytest.Mo
     body = json.dumps({"model": MODEL, "choices": [{"message": {"content": "hi"}}]}).encode()
     server.answer = lambda _: Reply(body=body)
     client = Client(Gateway(server.address), MODEL, retries=0)
-    assert connections.MOST_BYTES == 16 * 2**20
-    monkeypatch.setattr(connections, "MOST_BYTES", len(body))
+    assert http_client.MOST_BYTES == 16 * 2**20
+    monkeypatch.setattr(http_client, "MOST_BYTES", len(body))
     assert json.loads(client.send(b"{}")) == json.loads(body)
-    monkeypatch.setattr(connections, "MOST_BYTES", len(body) - 1)
+    monkeypatch.setattr(http_client, "MOST_BYTES", len(body) - 1)
     with pytest.raises(FailedRequestError, match=r"^the answer was cut off$"):
         client.send(b"{}")
     client.close()

@@ -455,7 +455,7 @@ def test_a_proxy_that_refuses_a_tunnel_is_named(tmp_path: Path, monkeypatch: pyt
 
 def test_a_connection_that_the_server_closed_is_not_used_again() -> None:
     """Servers close idle connections; the next request opens one, and is not sent twice."""
-    from dialeval.judges.llm.connections import Connections
+    from dialeval.judges.llm.client import Connections
 
     with serve(lambda path, headers, body: (200, JSON, b"{}")) as server:
         connections = Connections(Gateway(f"{server.address}/v1"), 600.0)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from pathlib import Path
 from typing import Any
 
@@ -12,14 +11,12 @@ import pytest
 
 import dialeval as toolkit
 from conftest import Dialeval
-from dialeval.analysis.labels import RateEstimate, measure_label_agreement, measure_pair_agreement
+from dialeval.analysis.labels import measure_label_agreement, measure_pair_agreement
 from dialeval.core.errors import DataError, SettingError
 from dialeval.judges import LLM
-from dialeval.judges.llm.attack import GradeAttack, attack_llm
+from dialeval.judges.attacks import attack_llm, read_attacked
 from dialeval.judges.llm.pairs import PairTexts, judge_pairs, list_run_pairs, read_pair_texts
 from dialeval.judges.llm.rubrics import read_rubric
-from dialeval.judges.validation import read_attacked
-from dialeval.reports.analyses import make_attack_rows
 from llm_server import MODEL, Body, ChatServer, Reply, asked_text, shown_texts
 from realistic_logs import make_log, make_prompts
 
@@ -123,10 +120,10 @@ def test_pairs_of_a_run_match_rows_of_logs_in_other_order(tmp_path: Path) -> Non
     assert any(each.context_b is not None for each in pairs)
     assert len({each.dialogue for each in pairs}) == 12
     with pytest.raises(SettingError, match="two systems"):
-        list_run_pairs(run, ["v1"])
+        list_run_pairs(toolkit.Run({"v1": run["v1"]}, run.version))
 
 
-def test_compare_asks_ranks_and_writes_pairs(dialeval: Dialeval, tmp_path: Path) -> None:
+def test_pairs_of_a_saved_run_are_asked_and_ranked(dialeval: Dialeval, tmp_path: Path) -> None:
     def answer(request: Body) -> Reply:
         """Prefer the longer one, but now and then the shorter one, in both orders alike."""
         first, second = sides(request)
@@ -137,24 +134,19 @@ def test_compare_asks_ranks_and_writes_pairs(dialeval: Dialeval, tmp_path: Path)
     run = str(saved_run(tmp_path, (7, 9)))
     with ChatServer(answer) as server:
         given = ["--llm-endpoint", server.address, "--llm-model", MODEL, "--llm-cache", str(tmp_path / "c.sqlite")]
-        more = ["--system-model", "v1=judge-3", "--pairs", str(tmp_path / "judged.jsonl")]
-        done = dialeval("compare", run, *given, *more)
+        more = ["--system-model", "v1=judge-3", "--save", str(tmp_path / "judged.jsonl")]
+        done = dialeval("judge", "pairs", run, *given, *more)
         assert done.returncode == 0, done.stderr
         assert "verdict depends on the order" in done.stdout
         assert "of the pairs are no tie" in done.stdout
-        assert "strength" in done.stdout
         assert "same family as judge-3" in done.stdout
         sent = len(server.bodies)
-        again = dialeval("compare", run, *given, "--length", "-f", "json")
+        again = dialeval("judge", "pairs", run, *given, "-f", "json")
         assert len(server.bodies) == sent
-    found = json.loads(again.stdout)
-    assert found["ranking"]["length"] is not None
-    assert found["flips"]["value"] == 0
+    assert json.loads(again.stdout)["flips"]["value"] == 0
     ranked = dialeval("rank", str(tmp_path / "judged.jsonl"), "--length", "-f", "json")
     assert ranked.returncode == 0, ranked.stderr
-    assert json.loads(ranked.stdout)["systems"] == found["ranking"]["systems"]
-    assert "--llm-model" in dialeval("compare", run, "--length").stderr
-    assert dialeval("compare", run, *given, "--trend").returncode == 2
+    assert json.loads(ranked.stdout)["length"] is not None
 
 
 HUMAN = [
@@ -223,7 +215,6 @@ def test_labels_of_a_metric_against_the_majority(tmp_path: Path) -> None:
     assert fit.statistics["agreement"].value == pytest.approx(expected)
     low, high = fit.statistics["kappa"].interval
     assert low < fit.statistics["kappa"].value < high
-    assert found.panel is None
     with pytest.raises(SettingError, match="no metric has values on the scale"):
         measure_label_agreement([{**row, "scores": {"overall": [10, 20]}} for row in rated_rows()], metrics="length")
 
@@ -242,7 +233,7 @@ def test_split_annotators_are_left_out() -> None:
     assert (alone.split, list(alone.labels)) == (0, [1, 2, 3, 4, 5, 6])
 
 
-def test_a_panel_and_its_disputes_as_a_rating_page(dialeval: Dialeval, tmp_path: Path) -> None:
+def test_disputes_of_two_judges_as_a_rating_page(dialeval: Dialeval, tmp_path: Path) -> None:
     """Score by two judges, sample, rate, and compare: the page holds the rows on which judges and people differ."""
     texts = [f"reply {number}" for number in range(40)]
     rows = [{"dialog_id": f"d{n}", "context": [f"q {n}"], "response": text} for n, text in enumerate(texts)]
@@ -268,7 +259,6 @@ def test_a_panel_and_its_disputes_as_a_rating_page(dialeval: Dialeval, tmp_path:
     done = dialeval("agreement", *common, "--labels", "--disputed", "page.html", "--most", "8")
     assert done.returncode == 0, done.stderr
     assert "Cohen's kappa" in done.stdout
-    assert "The 2 judges have an effective number of" in done.stdout
     assert "8 rows to rate again" in done.stderr
     page = (tmp_path / "page.html").read_text()
     wrong = {row["id"] for row in sampled if int(row["response"].split()[1]) % 5 == 0}
@@ -306,23 +296,17 @@ def obedient(request: Body) -> Reply:
 def test_attacks_on_an_obedient_judge(tmp_path: Path) -> None:
     with ChatServer(obedient) as server:
         found = attack_llm(ask(server, tmp_path), read_attacked([attacked(tmp_path)]))
-    changed = {each.name: each.changed.value for each in found}
-    assert changed == {"planted": 1, "flattery": 0, "padding": 0, "echo": 1, "swapped": 1}
-    raised = {each.name: each.raised.value for each in found if each.raised is not None}
-    assert raised == {"planted": 1, "flattery": 0, "padding": 0, "echo": 0}
-    change = {each.name: each.change.value for each in found if each.change is not None}
-    assert change == {"planted": 2, "flattery": 0, "padding": 0, "echo": -2}
-    assert {each.rows for each in found} == {24, 12}
-    assert [each.name for each in found] == ["planted", "flattery", "padding", "echo", "swapped"]
-    with ChatServer(obedient) as server:
-        (one, _) = read_attacked([attacked(tmp_path)])
-        alone = attack_llm(ask(server, tmp_path), [one])
-        same = attack_llm(ask(server, tmp_path), [one, one])
         for rubric in ("support", "task"):
             with pytest.raises(SettingError, match="is not about replies alone"):
-                attack_llm(ask(server, tmp_path), [one], rubric)
-    for attacks in (alone, same):  # equal replies are no pairs
-        assert [each.name for each in attacks] == ["planted", "flattery", "padding", "echo"]
+                attack_llm(ask(server, tmp_path), read_attacked([attacked(tmp_path)]), rubric)
+    assert {each.name: each.changed for each in found} == {"planted": 1, "flattery": 0, "padding": 0, "context": 1}
+    assert {each.name: each.mean - each.real for each in found} == {
+        "planted": 2,
+        "flattery": 0,
+        "padding": 0,
+        "context": -2,
+    }
+    assert {each.rows for each in found} == {24}
 
 
 @pytest.mark.parametrize("format_", ["table", "json"])
@@ -331,12 +315,7 @@ def test_the_attack_command(dialeval: Dialeval, tmp_path: Path, format_: str) ->
         given = ["--llm-endpoint", server.address, "--llm-model", MODEL, "--llm-cache", str(tmp_path / "c.sqlite")]
         done = dialeval("judge", "attack", str(attacked(tmp_path)), *given, "--llm-mode", "grade", "-f", format_)
     assert done.returncode == 0, done.stderr
-    assert "swapped" in done.stdout
-
-
-def test_attacks_on_one_dialogue_have_no_interval() -> None:
-    attack = GradeAttack("echo", 3, RateEstimate(0.5, (math.nan, math.nan), 3))
-    assert make_attack_rows([attack])[1] == ["echo", "3", "50.0% (– to –)", "-", "-"]
+    assert "planted" in done.stdout
 
 
 def test_the_prompt_is_shown_as_it_is_sent(dialeval: Dialeval, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -374,6 +353,6 @@ def test_only_graded_replies_are_attacked(tmp_path: Path) -> None:
     (one, _) = read_attacked([attacked(tmp_path)])
     with ChatServer(answer) as server:
         found = attack_llm(ask(server, tmp_path), [one])
-    assert {each.name: each.rows for each in found} == {"planted": 11, "flattery": 11, "padding": 11, "echo": 10}
-    with ChatServer(lambda _: Reply(text="no")) as server, pytest.raises(SettingError, match="no reply has a grade"):
+    assert {each.name: each.rows for each in found} == {"planted": 11, "flattery": 11, "padding": 11, "context": 10}
+    with ChatServer(lambda _: Reply(text="no")) as server, pytest.raises(SettingError, match="no response has a score"):
         attack_llm(LLM(server.address, MODEL, cache=tmp_path / "none.sqlite"), [one])

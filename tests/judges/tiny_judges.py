@@ -10,8 +10,7 @@ from tools.judge_training.pairs import in_eight_bits
 
 from dialeval.io.ratings import Ratings
 from dialeval.judges.adem import AdemWeights, Judge
-from dialeval.judges.cross_encoder import HEADS, PairShape, list_trained_names, name_weights
-from dialeval.judges.judge import DialogueJudge, JudgeWeights, Scale
+from dialeval.judges.judge import HEADS, DialogueJudge, JudgeWeights, PairShape, Scale, list_trained_names, name_weights
 from dialeval.metrics.encoder import Encoder, SentenceVectors
 from dialeval.metrics.encoder_files import find_encoder
 from tiny_encoder import HIDDEN, WORDS, write_encoder

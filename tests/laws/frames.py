@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from dialeval.core.columns import ColumnData, ObjectColumn
 from dialeval.core.inputs import Input
-from dialeval.suites.sgd import feature
+from dialeval.suites import sgd as feature
 from dialeval.suites.sgd.data import Schema
 from laws.worlds import World
 

@@ -10,10 +10,9 @@ from hypothesis import strategies as st
 
 from dialeval.core.columns import ColumnData, ObjectColumn
 from dialeval.core.inputs import Input
-from dialeval.suites.multiwoz import feature
+from dialeval.suites import multiwoz as feature
 from dialeval.suites.multiwoz.data import Goals, ReferenceSets, TrueStates
-from dialeval.suites.multiwoz.ontology import Domain, Ontology
-from dialeval.suites.multiwoz.venues import Spelling, Venues, VenueTable
+from dialeval.suites.multiwoz.venues import Domain, Ontology, Spelling, Venues, VenueTable
 from dialeval.text.vocabulary import Vocabulary
 from laws.worlds import World
 

@@ -9,13 +9,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from dialeval.core.errors import NeedError, SettingError
-from dialeval.reports import canvas, charts
-from dialeval.reports.canvas import Figure
-from dialeval.reports.charts import Mark, Point, assign_quantile_bins, average_by_bin
+from dialeval.reports import charts
+from dialeval.reports.charts import Figure, Mark, Point, average_by_bin
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -33,15 +30,11 @@ def all_charts(name: str, width: int = 460) -> dict[str, Figure | None]:
     return {
         "forest": charts.forest([Mark(each, 0.5, (0.1, 0.9)) for each in names], name, name, zero=True, width=width),
         "distribution": charts.distribution(values, name, name, width=width),
-        "scatter": charts.scatter({each: (v, v + 1) for each, v in values.items()}, name, name, name, width=width),
-        "calibration": charts.calibration(values[name], values["other"], name, name, name, width=width),
         "curves": charts.curves(dict.fromkeys(names, line), name, name, name, notes=[name], width=width),
         "numbered": charts.curves(
             {name: [point._replace(x=at) for at, point in enumerate(line)]}, name, name, name, width=width
         ),
         "bins": charts.curves({each: [Point(1, 0.5, 0.4, 0.6)] for each in names}, name, name, name, width=width),
-        "wins": charts.win_matrix({name: {"other": (3, 1, 2)}, "other": {name: (2, 1, 3)}}, width=width),
-        "length": charts.length_preference(np.exp(RANDOM.normal(size=50)), RANDOM.random(50).round(), width=width),
     }
 
 
@@ -64,15 +57,6 @@ def test_missing_values_are_in_no_bin() -> None:
     assert [(each.x, each.y) for each in found] == [(0.0, 1.0)]
 
 
-@given(st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=60))
-def test_quantile_bins_keep_the_order_and_equal_values_together(values: list[float]) -> None:
-    column = np.array(values)
-    bins = assign_quantile_bins(column)
-    order = np.argsort(column, kind="stable")
-    assert (np.diff(bins[order]) >= 0).all()
-    assert len({(value, number) for value, number in zip(values, bins.tolist(), strict=True)}) == len(set(values))
-
-
 @pytest.mark.parametrize(("form", "head"), [("svg", b"<svg"), ("png", b"\x89PNG"), ("pdf", b"%PDF-")])
 def test_a_chart_is_saved_by_its_suffix(tmp_path: Path, form: str, head: bytes) -> None:
     if form != "svg":
@@ -92,6 +76,6 @@ def test_other_forms_are_refused_and_a_missing_extra_has_a_remedy(
     drawn = charts.forest([Mark("a", 0.5)], "t", "x")
     with pytest.raises(SettingError, match="svg, png, pdf"):
         drawn.save(tmp_path / "x.gif")
-    monkeypatch.setattr(canvas, "find_spec", lambda _name: None)
+    monkeypatch.setattr(charts, "find_spec", lambda _name: None)
     with pytest.raises(NeedError, match=r"dialeval\[report\]"):
         drawn.save(tmp_path / "x.pdf")

@@ -102,7 +102,7 @@ def test_only_the_new_turns_of_a_context_are_held() -> None:
     assert side["roles"] is None
 
 
-def test_of_many_rows_the_most_different_and_a_sample_are_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_of_many_rows_the_most_different_are_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "MOST_ROWS", 10)
     far = [7, 13, 40, 77, 99]
     base = np.zeros(100)

@@ -14,7 +14,7 @@ import dialeval
 from dialeval import sample_data
 from dialeval.core.errors import SettingError
 from dialeval.core.result import Run
-from dialeval.reports.latex import Width
+from dialeval.reports.documents import Width
 from dialeval.reports.papers import describe_methods, write_appendix, write_table
 from reports.test_summary import LOW, result
 

@@ -38,23 +38,26 @@ from tools.judge_training.pairs import (
     shape_within,
     together,
 )
+from tools.judge_training.validation import correlate
 
 from dialeval.core.arrays import Floats, Ints
 from dialeval.core.errors import SettingError
 from dialeval.io.opening import PathSource
 from dialeval.io.ratings import Ratings, digest_ratings, read_ratings
 from dialeval.judges.adem import HIGHEST, LOWEST, Mask, Texts, compute_closest_cosines, open_vectors
-from dialeval.judges.cross_encoder import HEADS, PairTokenizer
+from dialeval.judges.attacks import attack
 from dialeval.judges.judge import (
+    HEADS,
     BreakdownScale,
     DialogueJudge,
     JudgeWeights,
+    PairTokenizer,
     Scale,
     compute_scores,
     softmax,
     split_heads,
 )
-from dialeval.judges.validation import ATTACKED_ROWS, attack, correlate, round_numbers, sample_rows
+from dialeval.judges.training import ATTACKED_ROWS, round_numbers, sample_rows
 from dialeval.metrics.encoder_files import MINILM, EncoderFiles, find_encoder
 
 _LONG_TURN = 8

@@ -15,7 +15,7 @@ from dialeval.io.fields import FieldReader
 from dialeval.io.opening import PathSource
 from dialeval.io.reading import read_objects
 from dialeval.io.rows import FieldNames, RowObject
-from dialeval.judges.cross_encoder import CONTEXT_TOKENS, RESPONSE_TOKENS, TURNS, PairShape, PairTokenizer, Pieces
+from dialeval.judges.judge import CONTEXT_TOKENS, RESPONSE_TOKENS, TURNS, PairShape, PairTokenizer, Pieces
 from dialeval.metrics.encoder_files import EncoderFiles, Singles
 
 _LEVELS = 127

@@ -1,4 +1,4 @@
-"""The figures of the gallery: every chart, drawn from the shipped sample or from numbers with a fixed seed."""
+"""The figures of the gallery: every chart of a run, drawn from the shipped sample or from trials with a fixed seed."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ import numpy as np
 
 import dialeval
 from dialeval import sample_data
-from dialeval.reports import charts
-from dialeval.reports.canvas import Figure
+from dialeval.reports.charts import Figure
 
 SEED = 7
 
@@ -31,7 +30,6 @@ def gallery_figures() -> Iterator[tuple[str, Figure]]:
     yield "turns", logs.plot("turns", "length")
     trials = dialeval.evaluate(_tried(), metrics="pass-hat")
     yield "pass-k", trials.plot("pass-k")
-    yield from _of_ratings()
 
 
 def _tried() -> dict[str, Any]:
@@ -46,18 +44,6 @@ def _tried() -> dict[str, Any]:
         ]
         for name, chance in (("steady", 0.9), ("hasty", 0.6))
     }
-
-
-def _of_ratings() -> Iterator[tuple[str, Figure]]:
-    """Yield figures of human ratings: invented numbers."""
-    random = np.random.default_rng(SEED)
-    judged = random.uniform(1, 5, 300)
-    rated = np.clip(np.round(judged + random.normal(0, 0.9, 300)), 1, 5)
-    calibration = charts.calibration(judged, rated, "Calibration of a judge", "score of the judge", "mean human rating")
-    yield "calibration", calibration
-    ratio = np.exp(random.normal(0, 0.5, 400))
-    preferred = (random.random(400) < 1 / (1 + ratio**-0.8)).astype(np.float64)
-    yield "length-preference", charts.length_preference(ratio, preferred)
 
 
 def write(folder: Path) -> list[Path]:

@@ -454,19 +454,6 @@ class AlignedDialogues:
         order = np.argsort(gains, kind="stable")
         return order[np.isfinite(gains[order])]
 
-    def order_turns(self, system: str, key: str, dialogue: int) -> Ints:
-        """Return the turns of a dialogue with the largest loss first; none where turns are not paired or scored."""
-        first, here = self.systems[0], np.array([dialogue])
-        rows = [self.find_rows(name, here)[0] for name in (first, system)]
-        scores = [self.results[name][key].scores for name in (first, system)]
-        whole = self.results[system][key].level is Level.DIALOGUE or not self.pairs_rows(system)
-        if whole or scores[0] is None or scores[1] is None:
-            return np.zeros(0, np.int64)
-        sign = -1.0 if find_better(self.results, key) == "lower" else 1.0
-        gains = sign * (scores[1][rows[1]] - scores[0][rows[0]])
-        order = np.argsort(gains, kind="stable")
-        return order[np.isfinite(gains[order])]
-
     def name_dialogue(self, dialogue: int) -> str:
         """Return the number of a dialogue and its name, if it has one."""
         column = int(np.argmax(self.places[dialogue] != NONE))

@@ -7,14 +7,13 @@ is left out of the comparison, and `describe_inputs` gives the reason.
 
 from __future__ import annotations
 
-import math
 import re
-from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from dataclasses import replace as replace_fields
 from itertools import accumulate
 from pathlib import Path, PurePath
-from typing import Any, Literal, TypeAlias, cast, get_args
+from typing import Literal, TypeAlias, cast, get_args
 
 from msgspec.structs import replace
 
@@ -22,21 +21,17 @@ from dialeval.analysis.alignment import Alignment, Design, DesignName, align, co
 from dialeval.analysis.crossed import list_replicates, list_ways, pool_replicates
 from dialeval.analysis.values import add_failure_rates, find_metric, regroup, weigh_dialogues
 from dialeval.core.account import FAILURES
-from dialeval.core.arrays import Floats
 from dialeval.core.errors import SettingError, suggest
 from dialeval.core.fold import Estimate, Level
 from dialeval.core.result import Result, Run, load, name_systems
 from dialeval.core.rowtable import REFERENCE, RUN_FILE, RowTable
 from dialeval.metrics.registry import registry, split_names
-from dialeval.stats.significance import westfall_young
 
 Runs = Run | Sequence[Run] | Mapping[str, Run]
 
 Weight: TypeAlias = Literal["rows", "dialogues"]
 """Whether every row or every dialogue has equal weight in a mean."""
 
-Draws: TypeAlias = tuple[Hashable, Floats]
-"""The name of some permutations, and the differences after each, the observed one first."""
 _NUMBERED = re.compile(r"-\d+$")
 USERS = frozenset({"user", "user_id", "userid", "customer", "customer_id", "account", "account_id"})
 """Fields that identify who talked to a system."""
@@ -117,6 +112,12 @@ class Selection:
     """The field that numbers the replicates of a system."""
     crossed: Sequence[Mapping[str, Alignment]] = ()
     """The alignments over the second field and over both; of replicates that over rows."""
+
+    def take(self, keys: Collection[str]) -> Selection:
+        """Return the selection of some keys."""
+        parts = (self.common, self.tested)
+        common, tested = ({name: [key for key in own if key in keys] for name, own in part.items()} for part in parts)
+        return replace_fields(self, common=common, tested=tested)
 
     @property
     def designs(self) -> dict[str, Design]:
@@ -249,21 +250,6 @@ def choose_panel(known: Mapping[str, Result], keys: Sequence[str], asked: bool) 
         panel = [key for key in panel if key in main]
     evidence = any((metric := metrics[key]) is not None and not metric.descriptive for key in panel)
     return tuple(panel) if panel and (asked or evidence) else tuple(keys)
-
-
-def adjust_families(rows: Sequence[Any], panel: Sequence[str], draws: Sequence[Draws | None] = ()) -> list[float]:
-    """Return the adjusted p-values of rows: one family is the metrics of the panel, the other one all other metrics.
-
-    `draws`: by row the permuted differences, for Westfall and Young's adjustment; without them it is Holm's.
-    """
-    adjusted = [math.nan] * len(rows)
-    known = draws or [None] * len(rows)
-    for inside in (True, False):
-        family = [at for at, row in enumerate(rows) if (row.key in panel) == inside]
-        ps = westfall_young([rows[at].p for at in family], [known[at] for at in family])
-        for at, p in zip(family, ps, strict=True):
-            adjusted[at] = p
-    return adjusted
 
 
 def load_runs(folders: Sequence[str]) -> dict[str, Run]:

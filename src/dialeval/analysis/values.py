@@ -87,7 +87,7 @@ from dialeval.stats.resampling import (
     check_resampling,
     draw_resamples,
     leave_out_clusters,
-    make_interval,
+    make_curve,
     studentize,
 )
 from dialeval.text.ngrams import hash_column
@@ -411,7 +411,8 @@ def _with_intervals(result: Result, how: Resampling) -> tuple[Result, dict[str, 
     drawn = groups.repeatable.compute(draw_resamples(groups.clusters, how.resamples, how.seed))
     changes = studentize(influences, drawn, draw_resamples(groups.clusters, how.resamples, how.seed))
     for key, influence in influences.items():
-        bounds, by = make_interval(influence, changes.get(key), how.level, values.clusters)
+        curve, by = make_curve(influence, changes.get(key), how.level, values.clusters)
+        bounds = curve(how.level)
         resamples = how.resamples if by == "studentized" else len(influence.changes)
         done = replace(how, method=by, resamples=resamples, clusters=values.clusters)
         if all(map(math.isfinite, bounds)):
@@ -652,7 +653,7 @@ def _recompute_corpus(part: Result, whole: Result, intervals: bool) -> Result:
         made = replace(estimates[key], mean=value, scored=_count_scored(key, part, whole), half_width=math.nan)
         made = replace(made, interval=None, interval_by=None)
         if key in influences:
-            bounds, _ = make_interval(influences[key], None, level, values.clusters)
+            bounds = make_curve(influences[key], None, level, values.clusters)[0](level)
             if all(map(math.isfinite, bounds)):
                 low, high = clip_to_range(bounds, key, made)
                 by = Resampling("jackknife", level, len(influences[key].changes), DEFAULT_SEED, values.clusters)

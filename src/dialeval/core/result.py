@@ -219,10 +219,9 @@ class Run(Mapping[str, Result], Tabular, Displayable):
         """Draw a figure.
 
         Args:
-            kind: `means`, `distribution`, `turns`, `trend`, `wins`, `scatter`, `forest`, `slices`, `pass-k`
-                or `agreement`.
+            kind: `means`, `distribution`, `turns`, `forest` or `pass-k`.
             metric: The metric; None: the first of the panel.
-            **options: `against`, `by`, `system`, `width` in inches.
+            **options: `width` in inches.
 
         Returns:
             A figure that a notebook shows; `save(path)` writes it.

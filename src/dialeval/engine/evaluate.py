@@ -96,7 +96,7 @@ class Reading:
 
 
 def _has_call_checks(source: object) -> bool:
-    from dialeval.metrics.check_files import load_checks
+    from dialeval.metrics.checks import load_checks
 
     return inputs.CALL_CHECKS in load_checks(source)
 

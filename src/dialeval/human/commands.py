@@ -3,23 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from contextlib import closing, suppress
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from dialeval.cli import options
 from dialeval.cli import output as out
-from dialeval.core.errors import SettingError
-
-if TYPE_CHECKING:
-    from dialeval.human.server import RatingServer
 
 LEVELS = ("turn", "dialogue", "system")
-"""As in `analysis.metric_ranking`, which is not imported to print help."""
+"""As in `analysis.matching`, which is not imported to print help."""
 _FILE_WIDTH = 120
 """Characters in a line of a table that is written to a file."""
 
@@ -54,34 +48,35 @@ def _is_run(path: str) -> bool:
 
 @options.command(
     "dialeval sample results/ -n 200 -o to-rate/                  the same contexts for all systems",
-    "dialeval sample results/ -n 200 --stratify turn,judge:3 -o to-rate/",
-    "dialeval sample results/ -n 200 --uncertainty judge -o to-rate/   more where the judge is uncertain",
+    "dialeval sample results/ -n 200 --stratify turn -o to-rate/",
     "dialeval sample results/ --plan --width 0.2                  sample size for this width",
-    "dialeval sample results/ --plan --width 0.2 --pilot ratings.jsonl --sample to-rate/ --judge judge",
 )
 @click.argument("run", type=click.Path(exists=True))
 @click.option("-n", "number", type=click.IntRange(min=1), help="Responses to rate, of all systems together.")
 @click.option("-o", "--output", type=options.FOLDER, help="Write sample.json and rows.jsonl into this folder.")
 @_systems("all but floors, ceilings")
-@click.option(
-    "--stratify", metavar="NAMES", callback=_split, help="Strata: system, turn, a field, a metric (KEY or KEY:3)."
-)
-@click.option("--uncertainty", metavar="KEY", help="Sample in proportion to the uncertainty of this metric.")
+@click.option("--stratify", metavar="NAMES", callback=_split, help="Strata: system, turn, or a field of the run.")
 @click.option("--dialogues", is_flag=True, help="Sample whole dialogues.")
 @click.option("--independent", is_flag=True, help="Sample each system independently, not the same contexts for all.")
 @options.choice("--level", ["turn", "dialogue"], "What is rated: single responses, or whole conversations.")
 @click.option("--seed", type=options.SEED, default=12345, help="Random seed.")
 @click.option("--plan", is_flag=True, help="Print the sample size for --width; sample nothing.")
 @click.option("--width", type=click.FloatRange(0, 1e9, min_open=True), help="Width of the whole confidence interval.")
-@click.option("--pilot", type=click.Path(), help="Existing ratings of the rows in --sample.")
-@_sample
-@options.judge_keys("The judge of the estimate, with --pilot.")
-@_quality
-@click.option("--std", type=float, help="Without --pilot: the standard deviation of ratings.  [default: 1]")
-@click.option("--correlation", type=float, help="Without --pilot: the judge's correlation.  [default: 0.5]")
+@click.option("--std", type=float, default=1.0, help="With --plan: the standard deviation of ratings.")
+@click.option("--correlation", type=float, default=0.5, help="With --plan: the correlation of judge and ratings.")
 @_confidence
 def sample(
-    run: str, number: int | None, output: Path | None, systems: list[str] | None, plan: bool, **more: Any
+    run: str,
+    number: int | None,
+    output: Path | None,
+    systems: list[str] | None,
+    stratify: list[str] | None,
+    plan: bool,
+    width: float | None,
+    std: float,
+    correlation: float,
+    confidence: float,
+    **settings: Any,
 ) -> None:
     """Sample responses of a saved RUN for human rating, with known probabilities; or plan the sample size (--plan).
 
@@ -89,64 +84,32 @@ def sample(
     are needed again by `dialeval estimate --sample`.
     """
     from dialeval.core.result import files_of, load
+    from dialeval.human.estimate import plan_answers, plan_ratings
     from dialeval.human.sample import sample as draw_sample
+    from dialeval.human.sample import select_tables
     from dialeval.human.sample_files import check_sample_folder
+    from dialeval.reports.documents import lay_out
 
-    settings = {name: more.pop(name) for name in ("uncertainty", "dialogues", "independent", "level", "seed")}
-    stratify = more.pop("stratify") or ()
     if plan:
         if number is not None or output is not None:
             raise click.UsageError("--plan samples nothing; leave -n and -o out")
-        _plan(run, systems, **more)
+        if width is None:
+            raise click.UsageError("--plan needs --width")
+        saved = load(run)
+        rows = {name: len(table) for name, table in select_tables(saved, systems).items()}
+        judges = plan_answers(saved, rows)
+        out.print_content(lay_out(plan_ratings(rows, width, confidence, std, correlation, judges)))
         return
     if number is None or output is None:
         raise click.UsageError("name how many responses to rate (-n) and a folder for them (-o)")
     check_sample_folder(output, files_of(run))
-    drawn = draw_sample(load(run), number, systems=systems, stratify=stratify, **settings)
+    drawn = draw_sample(load(run), number, systems=systems, stratify=stratify or (), **settings)
     drawn.save(output)
     design = drawn.design
     for name, stratum in design.strata.items():
         if len(design.strata) > 1:
             out.print_err(f"{name}: {stratum.drawn_responses} of {stratum.responses} responses")
     out.print_err(f"{len(drawn.responses)} responses to rate ({design.unit}, seed {design.seed}) are in {output}")
-
-
-def _plan(
-    run: str,
-    systems: list[str] | None,
-    width: float | None,
-    pilot: str | None,
-    std: float | None,
-    correlation: float | None,
-    confidence: float,
-    judge: str,
-    **estimated: Any,
-) -> None:
-    """Print how many ratings a width takes."""
-    from typing import get_args
-
-    from msgspec.structs import replace
-
-    from dialeval.core.result import load
-    from dialeval.human.estimate import estimate_ratings, plan_answers, plan_from_pilot, plan_ratings
-    from dialeval.human.sample import select_tables
-    from dialeval.reports.documents import lay_out
-    from dialeval.stats.prediction_powered import Target
-
-    if width is None:
-        raise click.UsageError("--plan needs --width")
-    saved = load(run)
-    rows = {name: len(table) for name, table in select_tables(saved, systems).items()}
-    assumed = {name: value for name, value in (("std", std), ("correlation", correlation)) if value is not None}
-    if pilot is None:
-        planned = plan_ratings(rows, width, confidence, **assumed)
-    elif assumed:
-        raise click.UsageError("--std and --correlation are estimated from --pilot; leave them out")
-    else:
-        estimated |= {"judge": judge, "confidence": confidence}
-        found = [estimate_ratings(saved, pilot, population=target, **estimated) for target in get_args(Target)]
-        planned = plan_from_pilot(found[0], found[1], rows, width)
-    out.print_content(lay_out(replace(planned, judges=plan_answers(saved, rows))))
 
 
 @options.group(
@@ -253,7 +216,7 @@ def merge(
 @click.option("--raters", metavar="NAMES", default="", show_default=False, help="Who rates, or who rates in addition.")
 @click.option("--per-row", type=click.IntRange(min=1), help="Raters that each row gets.  [default: all]")
 @click.option("--host", default="127.0.0.1", help="The address of this machine that raters reach it by.")
-@click.option("--port", type=click.IntRange(0, 65535), help="0: any free port.  [default: the last one, if free]")
+@click.option("--port", type=click.IntRange(0, 65535), help="0: any free port.  [default: the last one]")
 @_form
 def serve(
     sample: str, database: Path | None, raters: str, per_row: int | None, host: str, port: int | None, form: Path | None
@@ -261,7 +224,7 @@ def serve(
     """Serve the page to a team, with a link of their own for each rater, until Ctrl-C.
 
     A rating is on the disk before it is acknowledged; until then the page keeps it in the browser and sends it again.
-    Links stay the same when the server is started again. `dialeval rate export` writes the ratings at any time.
+    Links stay the same when the server is started again. The page of the lead exports the ratings at any time.
     """
     from dialeval.human.form import read_form
     from dialeval.human.page import collect_things, digest_form
@@ -286,7 +249,8 @@ def serve(
             raise click.UsageError("name who rates: --raters ann,bob")
         gold = {question.id for question in questions.gold}
         store.assign([thing["id"] for thing in things], per_row, drawn.design.seed, gold)
-        with _start(partial(RatingServer, store, questions, digest, things, host), port, store.port) as server:
+        port = store.port if port is None else port
+        with RatingServer(store, questions, digest, things, host, port) as server:
             store.port = server.port
             if not local:
                 out.print_warnings(["whoever reaches this address and has a link can rate; nothing is encrypted"])
@@ -298,36 +262,6 @@ def serve(
                 server.serve_forever()
         for name, (rated, dealt) in store.count_ratings().items():
             out.print_err(f"{name}: {rated} of {dealt} rated")
-
-
-def _start(serve_at: Callable[[int], RatingServer], port: int | None, last: int) -> RatingServer:
-    """Listen on a port; by default on that of the last time, or on any free one."""
-    if port is not None or not last:
-        return serve_at(port or 0)
-    try:
-        return serve_at(last)
-    except SettingError:
-        server = serve_at(0)
-        out.print_warnings([f"port {last} is taken: links differ from those of the last time"])
-        return server
-
-
-@rate.command("dialeval rate export to-rate/ratings.sqlite --save ratings.jsonl")
-@click.argument("database", type=click.Path())
-@options.output_file
-def export(database: str, output: Path | None) -> None:
-    """Write the ratings in the DATABASE of `dialeval rate serve` as JSON lines, also while the server runs.
-
-    Each line has the id of the row, the rater and the scores, as raters send them back from a page.
-    """
-    import orjson
-
-    from dialeval.human.store import read_stored_lines
-
-    out.check_places(None, database, files=(output,))
-    lines = [orjson.dumps(line).decode() + "\n" for _, line in read_stored_lines(database)]
-    out.print_content("".join(lines), output)
-    out.print_err(f"{len(lines)} ratings")
 
 
 @options.command(
@@ -348,7 +282,6 @@ def export(database: str, output: Path | None) -> None:
 @click.option("--baseline", metavar="NAME", help="The system that others are compared with.  [default: the first]")
 @_confidence
 @click.option("--assume-random", is_flag=True, help="Treat ratings as a random sample, though they are none.")
-@click.option("--seed", type=options.SEED, default=12345, help="Random seed of cross-fitting.")
 @options.field_names("rated rows")
 @options.output_file
 @options.format_()
@@ -372,12 +305,8 @@ def estimate(run: str, human: tuple[str, ...], output: Path | None, format_: str
     "dialeval rank pairs.jsonl",
     "dialeval rank ann.csv bob.csv --field a=left --field b=right --field better=winner --length",
     "dialeval rank pairs.jsonl --raters random --position        for other raters, and free of the order",
-    "dialeval rank results/ --metric judge --tie 0.2",
 )
-@click.argument("pairs", nargs=-1, required=True, type=click.Path(exists=True), metavar="PAIRS...|RUN")
-@click.option("--metric", metavar="KEY", help="With a run: the metric whose values are compared row by row.")
-@click.option("--tie", type=float, default=0.0, help="With a run: a difference up to this is a tie.")
-@options.choice("--level", ["turn", "dialogue"], "With a run: compare each response, or each dialogue.")
+@click.argument("pairs", nargs=-1, required=True, type=click.Path(exists=True))
 @click.option("--length", is_flag=True, help="Control for the length of the responses.")
 @click.option("--position", is_flag=True, help="Control for the position of the responses: a was shown first.")
 @_raters
@@ -388,20 +317,16 @@ def estimate(run: str, human: tuple[str, ...], output: Path | None, format_: str
 @options.output_file
 @options.format_()
 def rank(pairs: tuple[str, ...], output: Path | None, format_: str, **settings: Any) -> None:
-    """Rank systems by PAIRS of responses of which one was preferred, or by a metric of a saved RUN.
+    """Rank systems by PAIRS of responses of which one was preferred.
 
     A pair is a row with a, b (the systems) and better (a, b or tie), and where known dialog_id, response_a and
     response_b (.jsonl, .json, .csv, .tsv, .parquet). Strengths are those of Bradley and Terry with ties; intervals are
     Student's over dialogues (jackknife), with --raters random over raters, too.
     """
-    from dialeval.core.result import files_of, load
     from dialeval.human.rank import rank as ranked
 
-    saved = _is_run(pairs[0])
-    if saved and len(pairs) > 1:
-        raise click.UsageError("give one run, or any number of files with pairs")
-    out.check_places(None, files_of(pairs[0]) if saved else pairs, files=(output,))
-    ranking = ranked(load(pairs[0]) if saved else list(pairs), **settings)
+    out.check_places(None, pairs, files=(output,))
+    ranking = ranked(list(pairs), **settings)
     out.print_result(format_, ranking, output, _FILE_WIDTH)
     out.print_warnings(ranking.warnings)
 
@@ -425,7 +350,7 @@ def rank(pairs: tuple[str, ...], output: Path | None, format_: str, **settings: 
 @_sample
 @click.option("--labels", is_flag=True, help="Treat ratings as labels: kappa, AC1, alpha and confusion matrices.")
 @click.option("--figure", type=options.FILE, help="With --labels: draw the bias of judges (.svg, .png or .pdf).")
-@options.pairs("--model", "models", "NAME=MODEL", "With --labels: the model of a system, or of a judge.")
+@options.pairs("--model models", "NAME=MODEL", "With --labels: the model of a system, or of a judge.")
 @click.option("--disputed", type=options.FILE, help="Write a page to rate the strongest disagreements again.")
 @click.option("--most", type=click.IntRange(min=1), default=20, help="Rows of --disputed.")
 @options.field_names("rated rows")
@@ -452,7 +377,7 @@ def agreement(
     object with a response, scores and, where known, references, context, system and dialog_id (.jsonl, .json, .csv,
     .tsv, .parquet). Intervals are over dialogues. The length of the response is always there as the
     control, and the agreement of the annotators as the ceiling. With --labels, or for --disputed, metrics are compared
-    with the label that most annotators gave; of several judges also the effective number of independent ones.
+    with the label that most annotators gave.
     """
     from dialeval.analysis.agreement import measure_agreement as correlate
     from dialeval.core.result import files_of

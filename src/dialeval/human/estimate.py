@@ -16,24 +16,21 @@ among these.
 Ratings of rows that were not sampled at random with known probabilities are refused: a selection biases the estimate.
 `assume_random` treats them as a simple random sample of each system's rows, and the result states it.
 
-Planning: how many ratings give an interval of a certain width: from a pilot, or from assumptions that are printed.
+Planning: how many ratings give an interval of a certain width, from assumptions that are printed.
 
 The variance of an estimate (`prediction_powered`) of n of N responses has a part that falls with n and one that only
 more dialogues would make smaller:
 
     V(n) = a (1 / n - 1 / N) + b
 
-From a pilot, a and b follow from its two variances: b is that over dialogues less that of the draw, and is taken from
-the estimate with the judge, which knows it best, for ratings alone as well. From assumptions, with a standard deviation
-s of ratings, a correlation r of judge and ratings, and independent rows, a = s^2 (1 - r^2) and b = s^2 / N; then
-V(n) = s^2 / n (1 - r^2 (1 - n / N)). The width is that of the whole interval, from its lower to its upper end. A width
-that ratings of all rows would not give is reported to need more dialogues.
+With a standard deviation s of ratings, a correlation r of judge and ratings, and independent rows, a = s^2 (1 - r^2)
+and b = s^2 / N; then V(n) = s^2 / n (1 - r^2 (1 - n / N)). The width is that of the whole interval, from its lower to
+its upper end. A width that ratings of all rows would not give is reported to need more dialogues.
 """
 
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import permutations
@@ -150,7 +147,6 @@ class HumanEstimates(Tabular, Displayable, Record, frozen=True, kw_only=True, re
         population: What the estimates are for, `dialogues` of the same kind or just the `run`.
         confidence: The confidence level of the intervals.
         unit: What intervals are over, `dialogues` or `rows`.
-        seed: The seed of the folds by which several judges are combined.
         at_random: Whether the rated rows were sampled with known probabilities.
         raters: Whether intervals are for these raters (`fixed`) or for others as well (`random`).
         named_raters: The number of raters that the ratings name.
@@ -181,7 +177,6 @@ class HumanEstimates(Tabular, Displayable, Record, frozen=True, kw_only=True, re
     population: Target
     confidence: float
     unit: str
-    seed: int
     at_random: bool
     raters: Raters
     named_raters: int
@@ -226,7 +221,6 @@ def estimate_ratings(
     baseline: str | None = None,
     assume_random: bool = False,
     fields: Mapping[str, str] | None = None,
-    seed: int = DEFAULT_SEED,
     raters: Raters = "fixed",
     cluster: str | None = None,
 ) -> HumanEstimates:
@@ -246,7 +240,6 @@ def estimate_ratings(
         baseline: The system that the others are compared with; None: the first.
         assume_random: Treat ratings of rows that were not sampled as a random sample; the result states it.
         fields: The names of fields in the ratings, by ours.
-        seed: The seed of the folds by which several judges are combined.
         raters: `"fixed"`, for ratings by these raters, or `"random"`, for other raters as well.
         cluster: A field that the run kept, such as the user, whose values intervals are over; None: dialogues.
 
@@ -289,7 +282,7 @@ def estimate_ratings(
     loaded = collapse_dialogues(loaded) if levels & {DIALOGUE, "dialogue"} else loaded
     if cluster is not None and population == "run":
         raise SettingError("the rows of a run are no sample of users; cluster is for the population of dialogues")
-    study = _Study(loaded, drawn, ratings, quality, keys, seed)
+    study = _Study(loaded, drawn, ratings, quality, keys)
     if cluster is not None:
         study.dialogues = number_clusters(study.tables, cluster)
     systems, scale = study.make_systems(ratings.values[quality]), _find_scale(ratings, quality)
@@ -303,11 +296,12 @@ def estimate_ratings(
             for name, base in targets
         ]
 
-    values = estimate_all(systems)
     names = list(dict.fromkeys(name for row in ratings.raters.get(quality, ()) for name in row))
     if raters == "random":
         bounds = [None if scale is None or base is not None else scale.bounds for _, base in targets]
-        values = _generalize_to_raters(values, bounds, study, names, systems, estimate_all, confidence)
+        values = _generalize_to_raters(study, names, systems, estimate_all, bounds, confidence)
+    else:
+        values = estimate_all(systems)
     adjusted = [math.nan] * single + significance.holm([value.p for value in values[single:]])
     estimates = []
     for value, (name, base), p in zip(values, targets, adjusted, strict=True):
@@ -322,7 +316,6 @@ def estimate_ratings(
         population=population,
         confidence=confidence,
         unit=unit if cluster is None else f"clusters by {cluster}",
-        seed=seed,
         at_random=drawn is not None,
         raters=raters,
         named_raters=len(names),
@@ -336,44 +329,6 @@ def estimate_ratings(
             *_warn_about_estimates(estimates[:single], keys, scale),
         ],
     )
-
-
-def _generalize_to_raters(
-    values: Sequence[RatingEstimate],
-    bounds: Sequence[tuple[float, float] | None],
-    study: _Study,
-    raters: Sequence[str],
-    systems: Mapping[str, RatedSystem],
-    estimate_all: Callable[[Mapping[str, RatedSystem]], list[RatingEstimate]],
-    confidence: float,
-) -> list[RatingEstimate]:
-    """Return estimates with intervals for other raters: from those without each rater, and over rows as clusters."""
-    without = [estimate_all(rest) for rest in study.leave_out_raters(raters, systems)]
-    by_row = {}
-    for number, (name, system) in enumerate(systems.items()):
-        rows = np.arange(len(system.people)) + number * _MOST_UNITS
-        by_row[name] = replace(system, dialogue=rows, unit=rows)
-    ratings_of_a_row = float(np.mean([len(row) for row in study.ratings.annotations[study.quality] if len(row)]))
-    columns = zip(values, zip(*without, strict=True), estimate_all(by_row), bounds, strict=True)
-    return [
-        generalize_to_raters(value, rest, over_rows, ratings_of_a_row, confidence, ends)
-        for value, rest, over_rows, ends in columns
-    ]
-
-
-def join_ratings(
-    run: Run,
-    human: object,
-    *,
-    judge: str | Sequence[str] = (),
-    sample: Sample | str | PathLike[str] | None = None,
-    quality: str = OVERALL,
-    seed: int = DEFAULT_SEED,
-) -> dict[str, RatedSystem]:
-    """Return the ratings and judge scores of every row, by system; NaN where a row was not rated. See `estimate`."""
-    keys = split_names(judge) if isinstance(judge, str) else list(judge)
-    drawn, ratings = _read_inputs(human, sample, False, None)
-    return _Study(run, drawn, ratings, quality, keys, seed).make_systems(ratings.values[quality])
 
 
 def _read_inputs(
@@ -401,7 +356,7 @@ def _number_strata(run: Run, sample: Sample) -> dict[str, Ints]:
     names = find_strata(run, sample)
     other = next((row for row in sample.responses if names[row.system][row.place] != row.stratum), None)
     if other is not None or any(name not in codes for labels in names.values() for name in labels):
-        remedy = "give the run that was sampled, with the same values of its metrics"
+        remedy = "give the run that was sampled, with the same fields"
         raise SettingError(f"the strata of the run are not those of the sample; {remedy}")
     return {system: np.array([codes[name] for name in labels], np.int64) for system, labels in names.items()}
 
@@ -412,11 +367,8 @@ class _Study:
     Without a sample the rated rows are taken for a simple random sample of each system's rows.
     """
 
-    def __init__(
-        self, run: Run, sample: Sample | None, ratings: Ratings, quality: str, keys: Sequence[str], seed: int
-    ) -> None:
-        self.run, self.sample, self.ratings, self.quality = run, sample, ratings, quality
-        self.keys, self.seed = keys, seed
+    def __init__(self, run: Run, sample: Sample | None, ratings: Ratings, quality: str, keys: Sequence[str]) -> None:
+        self.run, self.sample, self.ratings, self.quality, self.keys = run, sample, ratings, quality, keys
         if sample is None:
             self.places = find_rated_rows(run, ratings)
             """By system: which ratings are of its rows, and of which rows."""
@@ -429,72 +381,45 @@ class _Study:
     def make_systems(self, values: Floats) -> dict[str, RatedSystem]:
         """Return the rows of every system with ratings and judges; `values`: a mean rating for each rated row."""
         people: dict[str, Floats] = {}
+        answered: dict[int, float] = {}
         for name, (rated, rows) in self.places.items():
             people[name] = np.full(len(self.tables[name]), np.nan)
             people[name][rows] = values[rated]
-        systems = self._take_as_random(people) if self.sample is None else self._take_sample(self.sample, people)
-        if not self.keys:
-            return systems
-        for name, system in systems.items():
+        if self.sample is None:
+            people = {name: means for name, means in people.items() if not np.isnan(means).all()}
+            if not people:
+                raise SettingError(f"no row of the run has a rating of {self.quality}")
+            apart = len({np.flatnonzero(~np.isnan(means)).tobytes() for means in people.values()}) > 1
+        else:
+            strata = list(self.sample.design.strata.values())
+            codes = np.concatenate([self.strata[name][~np.isnan(means)] for name, means in people.items()])
+            rated_of = np.bincount(codes, minlength=len(strata)).tolist()
+            answered = {code: rated_of[code] / max(part.drawn_responses, 1) for code, part in enumerate(strata)}
+            apart = self.sample.design.independent
+        systems = {}
+        for number, (name, means) in enumerate(people.items()):
             columns = [collect_row_values(self.run[name], self.tables[name], key, name) for key in self.keys]
-            systems[name] = replace(system, judges=np.column_stack(columns))
+            judges = np.column_stack(columns) if columns else np.zeros((len(means), 0))
+            probability, stratum, unit = self._describe_design(name, means)
+            unit = unit + number * _MOST_UNITS if apart else unit
+            systems[name] = RatedSystem(means, judges, probability, stratum, unit, self.dialogues[name], answered)
         if len(self.keys) > 1:
-            judges = combine_judges(list(systems.values()), self.seed)
-            systems = {
-                name: replace(systems[name], judges=judges_of_system)
-                for name, judges_of_system in zip(systems, judges, strict=True)
-            }
+            combined = combine_judges(list(systems.values()), DEFAULT_SEED)
+            columns_of = zip(systems.items(), combined, strict=True)
+            systems = {name: replace(system, judges=judges) for (name, system), judges in columns_of}
         return systems
 
-    def _take_sample(self, sample: Sample, people: Mapping[str, Floats]) -> dict[str, RatedSystem]:
-        """Return the rows of every system that was sampled."""
-        design = sample.design
-        rated = Counter(code for name, codes in people.items() for code in self.strata[name][~np.isnan(codes)].tolist())
-        sizes = [stratum.drawn_responses for stratum in design.strata.values()]
-        answered = {code: rated[code] / max(size, 1) for code, size in enumerate(sizes)}
-        systems = {}
-        for number, (name, table) in enumerate(self.tables.items()):
-            codes = [row for row in sample.responses if row.system == name]
-            probability = np.ones(len(table))
-            probability[[row.place for row in codes]] = [row.probability for row in codes]
-            unit = table.clusters if design.unit == "dialogues" else np.arange(len(table))
-            unit = unit + number * _MOST_UNITS if design.independent else unit
-            judges, stratum, dialogue = np.zeros((len(table), 0)), self.strata[name], self.dialogues[name]
-            systems[name] = RatedSystem(people[name], judges, probability, stratum, unit, dialogue, answered)
-        return systems
-
-    def _take_as_random(self, people: Mapping[str, Floats]) -> dict[str, RatedSystem]:
-        """Return the rows of every rated system, the rated ones taken for a simple random sample of them."""
-        systems = {}
-        for name, means in people.items():
-            size = len(means)
-            if number := int((~np.isnan(means)).sum()):
-                probability, stratum = np.full(size, number / size), np.zeros(size, np.int64)
-                systems[name] = RatedSystem(
-                    means, np.zeros((size, 0)), probability, stratum, np.arange(size), self.dialogues[name]
-                )
-        if not systems:
-            raise SettingError(f"no row of the run has a rating of {self.quality}")
-        if len({tuple(rows.rated.tolist()) for rows in systems.values()}) > 1:
-            for number, (name, rows) in enumerate(systems.items()):
-                systems[name] = replace(rows, unit=rows.unit + number * _MOST_UNITS)
-        return systems
-
-    def leave_out_raters(
-        self, names: Sequence[str], systems: Mapping[str, RatedSystem]
-    ) -> list[dict[str, RatedSystem]]:
-        """Return the systems without the ratings of each rater in turn."""
-        annotations, raters = self.ratings.annotations[self.quality], self.ratings.raters.get(self.quality, ())
-        rows = list(zip(annotations, raters, strict=True))
-        require_raters(len(names), all(len(values) == len(who) for values, who in rows))
-        without = []
-        for name in names:
-            kept = [values[[other != name for other in who]] for values, who in rows]
-            left = self.make_systems(np.array([float(values.mean()) if len(values) else math.nan for values in kept]))
-            if left.keys() != systems.keys() or not all(len(rows.rated) for rows in left.values()):
-                raise SettingError(f"without {name!r} a system has no ratings; take raters as fixed")
-            without.append(left)
-        return without
+    def _describe_design(self, name: str, means: Floats) -> tuple[Floats, Ints, Ints]:
+        """Return the probability, stratum and unit of each row of a system."""
+        rows = np.arange(len(means))
+        if self.sample is None:  # taken for a simple random sample
+            return np.full(len(means), (~np.isnan(means)).mean()), np.zeros(len(means), np.int64), rows
+        probability = np.ones(len(means))
+        for row in self.sample.responses:
+            if row.system == name:
+                probability[row.place] = row.probability
+        unit = self.tables[name].clusters if self.sample.design.unit == "dialogues" else rows
+        return probability, self.strata[name], unit
 
     def find_confounding(self, baseline: str, others: Sequence[str]) -> list[str]:
         """Return warnings about differences of systems that were mostly rated by different raters."""
@@ -521,13 +446,6 @@ class _Study:
         if used < total:
             warnings.append(f"{total - used} of {total} rated rows are not in the run and are left out")
         return warnings
-
-
-def require_raters(number: int, named: bool) -> None:
-    """Raise a SettingError for too few raters, or nameless ones, for intervals that hold for other raters."""
-    if number < FEWEST_RATERS or not named:
-        what = f"intervals for other raters need ratings of at least {FEWEST_RATERS} raters, each with a name"
-        raise SettingError(f"{what}; there are {number}: take raters as fixed")
 
 
 def _locate_ratings(sample: Sample, ratings: Ratings) -> dict[str, tuple[Ints, Ints]]:
@@ -621,15 +539,58 @@ def _warn_about_estimates(
     return warnings
 
 
-class NeededRatings(Struct, frozen=True):
-    """How many ratings of a system, or of both systems of a difference; None: more dialogues are needed."""
+# Generalization to other raters: the estimates without each rater in turn, and over rows as clusters.
 
-    what: str
+
+def require_raters(number: int, named: bool) -> None:
+    """Raise a SettingError for too few raters, or nameless ones, for intervals that hold for other raters."""
+    if number < FEWEST_RATERS or not named:
+        what = f"intervals for other raters need ratings of at least {FEWEST_RATERS} raters, each with a name"
+        raise SettingError(f"{what}; there are {number}: take raters as fixed")
+
+
+def _generalize_to_raters(
+    study: _Study,
+    raters: Sequence[str],
+    systems: Mapping[str, RatedSystem],
+    estimate_all: Callable[[Mapping[str, RatedSystem]], list[RatingEstimate]],
+    bounds: Sequence[tuple[float, float] | None],
+    confidence: float,
+) -> list[RatingEstimate]:
+    """Return estimates with intervals that hold for other raters, too."""
+    annotations, names_of = study.ratings.annotations[study.quality], study.ratings.raters.get(study.quality, ())
+    rows = list(zip(annotations, names_of, strict=True))
+    require_raters(len(raters), all(len(values) == len(who) for values, who in rows))
+    without = []
+    for name in raters:
+        kept = [values[[other != name for other in who]] for values, who in rows]
+        rest = study.make_systems(np.array([float(values.mean()) if len(values) else math.nan for values in kept]))
+        if rest.keys() != systems.keys() or not all(len(rated.rated) for rated in rest.values()):
+            raise SettingError(f"without {name!r} a system has no ratings; take raters as fixed")
+        without.append(estimate_all(rest))
+    by_row = {}
+    for number, (name, system) in enumerate(systems.items()):
+        units = np.arange(len(system.people)) + number * _MOST_UNITS
+        by_row[name] = replace(system, dialogue=units, unit=units)
+    ratings_of_a_row = float(np.mean([len(values) for values in annotations if len(values)]))
+    columns = zip(estimate_all(systems), zip(*without, strict=True), estimate_all(by_row), bounds, strict=True)
+    return [
+        generalize_to_raters(value, rest, over_rows, ratings_of_a_row, confidence, ends)
+        for value, rest, over_rows, ends in columns
+    ]
+
+
+# Planning.
+
+
+class NeededRatings(Struct, frozen=True):
+    """How many ratings of a system; None: more dialogues are needed."""
+
+    system: str
     of: int
     """Responses that could be rated."""
     with_judge: int | None
     alone: int | None
-    difference: bool = False
 
 
 class RatingPlan(Record, frozen=True):
@@ -640,7 +601,7 @@ class RatingPlan(Record, frozen=True):
     needed: list[NeededRatings]
     assumptions: list[str]
     """What the numbers rest on, in sentences."""
-    judges: list[str] = []
+    judges: Sequence[str] = ()
     """What more answers of a judge do, in sentences."""
 
     @property
@@ -656,6 +617,7 @@ def plan_ratings(
     confidence: float = DEFAULT_LEVEL,
     std: float = ASSUMED_STD,
     correlation: float = ASSUMED_CORRELATION,
+    judges: Sequence[str] = (),
 ) -> RatingPlan:
     """Plan ratings of each system for a width, from assumptions; `rows`: the responses of each."""
     if not std > 0 or not -1 <= correlation <= 1:
@@ -671,28 +633,7 @@ def plan_ratings(
         f"the judge's correlation with human ratings is {correlation:g} (--correlation)",
         "rows are independent: no correlation between ratings of the same dialogue",
     ]
-    return RatingPlan(width, confidence, needed, assumptions)
-
-
-def plan_from_pilot(
-    over_dialogues: HumanEstimates, of_run: HumanEstimates, rows: dict[str, int], width: float
-) -> RatingPlan:
-    """Plan ratings for a width, from a pilot that was estimated for both targets."""
-    wanted = _find_variance(width, over_dialogues.confidence)
-    needed = []
-    outer, within = ([*estimates.systems, *estimates.differences] for estimates in (over_dialogues, of_run))
-    for whole, drawn in zip(outer, within, strict=True):
-        names = [whole.system] if whole.baseline is None else [whole.system, whole.baseline]
-        number, rated = sum(rows[name] for name in names), whole.ratings
-        floor = max(whole.error**2 - drawn.error**2, 0.0)
-        share = 1 / rated - 1 / number if rated < number else math.inf
-        judged, alone = (_count_needed(e**2 / share, floor, number, wanted) for e in (drawn.error, drawn.alone_error))
-        needed.append(NeededRatings(" - ".join(names), number, judged, alone, len(names) > 1))
-    assumptions = [
-        f"further ratings are like the {sum(estimates.ratings for estimates in over_dialogues.systems)} of the pilot",
-        "they are sampled in the same way",
-    ]
-    return RatingPlan(width, over_dialogues.confidence, needed, assumptions)
+    return RatingPlan(width, confidence, needed, assumptions, judges)
 
 
 def plan_answers(run: Run, systems: Iterable[str]) -> list[str]:
@@ -728,6 +669,6 @@ def _find_variance(width: float, confidence: float) -> float:
 
 def _count_needed(falling: float, floor: float, rows: int, wanted: float) -> int | None:
     """Return the least n with falling (1 / n - 1 / rows) + floor <= wanted; None if all rows do not give it."""
-    if math.isnan(falling) or math.isnan(floor) or floor > wanted:
+    if floor > wanted:
         return None
     return min(rows, max(2, math.ceil(1 / ((wanted - floor) / falling + 1 / rows)))) if falling else 2

@@ -1,6 +1,6 @@
 """Merge the ratings of several raters: inter-annotator agreement, each rater, and the rows to adjudicate.
 
-- Per quality: Krippendorff's alpha and one rater against the others (`correlation.ceiling`).
+- Per quality: Krippendorff's alpha (`correlation.measure_ceiling`).
 - Per rater and quality: intra-rater agreement over repeated rows (the fraction of the same answers, and the mean
   absolute difference), the correlation with the mean of the other raters, and the mean difference to it.
 - To adjudicate: rows of two raters or more, by spread: the largest difference of two raters as a fraction of the range

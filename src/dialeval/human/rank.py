@@ -1,4 +1,4 @@
-"""Rank systems by pairwise preferences of annotators or of a judge (Bradley-Terry).
+"""Rank systems by pairwise preferences of annotators or of language models (Bradley-Terry).
 
 Strengths are those of the model of Bradley and Terry with ties (`bradley_terry`). Their intervals, and those of
 scores and of the effect of length, are Student's over dialogues (`jackknife`). Two systems differ
@@ -17,9 +17,6 @@ about, and so is one that a single rater compared.
 `length`: longer responses are often preferred for their length. With the logarithm of the ratio of words as a control,
 strengths are what is left of the preference between responses of equal length; its effect has an interval of its own.
 
-Pairs of a judge: every row of a run, every two systems; the one with the better value wins, and values that differ by
-no more than `tie` are a tie.
-
 Edge cases: where a group of systems never loses to the others its strength is infinite (`bradley_terry`); there is
 no ranking then, and the error names the way out. Where that happens without one of the dialogues, the largest
 difference that is followed counts, and intervals are wide. Of one dialogue there are no intervals. Systems that were
@@ -32,28 +29,22 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
 from msgspec.structs import asdict
 
-from dialeval.analysis.alignment import align
-from dialeval.analysis.pairing import describe_inputs
-from dialeval.analysis.values import collapse_dialogues, find_metric
 from dialeval.core.arrays import Floats, Ints
 from dialeval.core.display import Displayable, Tabular, count_names, flatten_intervals
 from dialeval.core.errors import SettingError
 from dialeval.core.errors import escape_controls as shown
-from dialeval.core.result import Run
 from dialeval.core.run_schema import Record
 from dialeval.core.validation import JsonObject
 from dialeval.core.version import __version__
 from dialeval.human.estimate import Raters, require_raters
-from dialeval.human.sample import collect_row_values, number_clusters, select_tables
-from dialeval.human.sample_files import RatedLevel
-from dialeval.io.ratings import Pairs, length_ratio, read_pairs
+from dialeval.io.ratings import Pairs, read_pairs
 from dialeval.stats import significance
 from dialeval.stats.bradley_terry import Cells, Fits, fit, is_connected
 from dialeval.stats.intervals import DEFAULT_LEVEL
@@ -99,19 +90,11 @@ class Ranked(Struct, frozen=True, kw_only=True):
     losses: int
 
 
-class Intervals(Struct, frozen=True):
-    """How intervals over dialogues were computed."""
-
-    method: Literal["jackknife"]
-    confidence: float
-
-
 class Ranking(Tabular, Displayable, Record, frozen=True, kw_only=True, rename={"version": "dialeval"}):
     """The result of `dialeval.rank`, best system first.
 
     Attributes:
         version: The version of dialeval.
-        source: Who preferred: `annotators`, or the metric.
         systems: The systems, best first.
         groups: Systems without a significant difference; any two that do not differ share a group.
         between: Wins, ties and losses of each system against each other.
@@ -125,7 +108,7 @@ class Ranking(Tabular, Displayable, Record, frozen=True, kw_only=True, rename={"
         left_out: Pairs without texts, where length is controlled for.
         dialogues: The number of dialogues.
         unit: What intervals are over: `dialogues`, `rows`, or clusters by a field.
-        intervals: How intervals were computed.
+        confidence: The confidence level of the intervals (jackknife).
         raters: Whether intervals are for these raters (`fixed`) or for others as well (`random`).
         named_raters: The number of raters that the pairs name.
         warnings: Remarks about the order of the responses and about the raters.
@@ -135,13 +118,12 @@ class Ranking(Tabular, Displayable, Record, frozen=True, kw_only=True, rename={"
         >>> votes = ["a", "b", "b", "tie", "b", "a", "b", "b"]
         >>> pairs = [{"a": "old", "b": "new", "better": vote, "dialog_id": str(n)} for n, vote in enumerate(votes)]
         >>> dialeval.rank(pairs)
-        <Ranking: 2 systems (new, old), 8 pairs by annotators>
+        <Ranking: 2 systems (new, old), 8 pairs>
         >>> dialeval.rank(pairs).to_pandas()[["rank", "system", "groups"]].values.tolist()
         [[1, 'new', 'a'], [2, 'old', 'a']]
     """
 
     version: str
-    source: str
     systems: Sequence[Ranked]
     groups: Sequence[Sequence[str]]
     between: Mapping[str, Mapping[str, tuple[int, int, int]]]
@@ -155,14 +137,14 @@ class Ranking(Tabular, Displayable, Record, frozen=True, kw_only=True, rename={"
     left_out: int
     dialogues: int
     unit: str
-    intervals: Intervals
+    confidence: float
     raters: Raters = "fixed"
     named_raters: int = 0
     warnings: Sequence[str] = ()
 
     def __repr__(self) -> str:
         names = count_names([ranked.system for ranked in self.systems], "system")
-        return f"<Ranking: {names}, {self.pairs:,} pairs by {shown(self.source)}>"
+        return f"<Ranking: {names}, {self.pairs:,} pairs>"
 
     @property
     def letters(self) -> dict[str, str]:
@@ -184,32 +166,26 @@ class Ranking(Tabular, Displayable, Record, frozen=True, kw_only=True, rename={"
 def rank(
     pairs: Any,
     *,
-    metric: str | None = None,
-    tie: float = 0.0,
     length: bool = False,
     systems: Sequence[str] | None = None,
     confidence: float = DEFAULT_LEVEL,
-    level: RatedLevel = "turn",
     fields: Mapping[str, str] | None = None,
     position: bool = False,
     raters: Raters = "fixed",
     cluster: str | None = None,
 ) -> Ranking:
-    """Rank systems by pairwise preferences of raters or of a metric (Bradley-Terry with ties).
+    """Rank systems by pairwise preferences (Bradley-Terry with ties).
 
     Args:
         pairs: Files or a list of objects with `a`, `b`, `better` (`a`, `b` or `tie`) and, where known, `dialog_id`,
-            `response_a` and `response_b`. Or a run, of which a metric is compared row by row.
-        metric: The metric of the run.
-        tie: Differences of the metric up to this are ties.
+            `response_a` and `response_b`.
         length: Control for the length of the responses.
         systems: Only these systems; None: all.
         confidence: The confidence level of the intervals.
-        level: With a run: compare the values of each response (`turn`) or of each dialogue (`dialogue`).
         fields: The names of fields in the pairs, by ours.
         position: Control for the position: `a` is the response that was shown first.
         raters: `"fixed"`, for preferences of these raters, or `"random"`, for other raters as well (`rater` in pairs).
-        cluster: The field of the pairs, or one that the run kept, whose values intervals are over; None: `dialog_id`.
+        cluster: The field of the pairs whose values intervals are over; None: `dialog_id`.
 
     Returns:
         The ranking, best system first.
@@ -227,84 +203,9 @@ def rank(
         [('new', 5, 1, 2), ('old', 2, 1, 5)]
     """
     check_resampling(confidence, 1)
-    if isinstance(pairs, Run):
-        if metric is None:
-            raise SettingError("a run is ranked by one of its metrics; name it (metric=, --metric)")
-        if position or raters != "fixed":
-            raise SettingError("a metric has no raters and sees no order; position and raters are for pairs")
-        run = collapse_dialogues(pairs) if level == "dialogue" else pairs
-        compared = compare_rows(run, metric, tie, systems, cluster)
-        return rank_pairs(compared, metric, length=length, confidence=confidence, cluster=cluster)
-    if metric is not None or tie or level != "turn":
-        raise SettingError("pairs state the preferred response themselves; metric, tie and level are for runs")
-    outcomes = pairs if isinstance(pairs, Pairs) else read_pairs(pairs, fields, cluster)
+    pairs = pairs if isinstance(pairs, Pairs) else read_pairs(pairs, fields, cluster)
     if systems is not None:
-        unknown = [name for name in systems if name not in outcomes.systems]
-        if unknown:
-            raise SettingError(f"no system is called {unknown[0]!r}; there are {', '.join(outcomes.systems)}")
-        names = list(dict.fromkeys(systems))
-        code = np.array([names.index(name) if name in names else -1 for name in outcomes.systems])
-        outcomes = replace(outcomes, systems=names, left=code[outcomes.left], right=code[outcomes.right])
-        outcomes = _keep(outcomes, (outcomes.left >= 0) & (outcomes.right >= 0))
-    return rank_pairs(outcomes, length=length, confidence=confidence, position=position, raters=raters, cluster=cluster)
-
-
-def _keep(pairs: Pairs, kept: npt.NDArray[np.bool_]) -> Pairs:
-    """Return some of the pairs."""
-    columns = ("left", "right", "outcome", "dialogue", "length_ratio")
-    rater = [who for who, is_kept in zip(pairs.rater, kept.tolist(), strict=False) if is_kept]
-    chosen = {name: getattr(pairs, name)[kept] for name in columns}
-    return replace(pairs, rater=rater, weight=pairs.weights[kept], **chosen)
-
-
-def compare_rows(
-    run: Run, key: str, tie: float = 0.0, systems: Sequence[str] | None = None, cluster: str | None = None
-) -> Pairs:
-    """Compare every two systems of a run in every row that both have a value of."""
-    if not 0 <= tie < math.inf:
-        raise SettingError(f"tie must be 0 or above, not {tie}")
-    wanted = [name for name in run if run[name].role == "system"] if systems is None else list(systems)
-    tables = select_tables(run, wanted)
-    names = list(tables)
-    if len(names) < 2:
-        raise SettingError(f"a ranking needs two systems; there is {', '.join(names) or 'none'}")
-    for name in names[1:]:
-        alignment = align(run[names[0]], run[name])
-        if alignment.changed or not alignment.by_row:
-            design = alignment.design.describe(names[0], name)
-            raise SettingError(f"a ranking by a metric needs systems with the same rows in the same order. {design}")
-        if key in run[name] and key in run[names[0]]:
-            reason = describe_inputs(run[names[0]][key], run[name][key], alignment)
-            if reason is not None:
-                raise SettingError(f"{name} and {names[0]} cannot be ranked by {key}: {reason}")
-    values = [collect_row_values(run[name], table, key, name) for name, table in tables.items()]
-    metric = find_metric(run[names[0]][key])
-    sign = -1.0 if metric is not None and metric.better == "lower" else 1.0
-    clusters = tables[names[0]].clusters if cluster is None else number_clusters(tables, cluster)[names[0]]
-    texts = [[str(text) for text in table.texts["response"]] for table in tables.values()]
-    parts: list[tuple[object, ...]] = []
-    for one, two in combinations(range(len(names)), 2):
-        difference = sign * (values[one] - values[two])
-        rows = np.flatnonzero(~np.isnan(difference))
-        outcome = np.where(np.abs(difference[rows]) <= tie, 0, np.sign(difference[rows])).astype(np.int64)
-        ratios = np.array([length_ratio(texts[one][row], texts[two][row]) for row in rows.tolist()], np.float64)
-        parts.append((np.full(len(rows), one), np.full(len(rows), two), outcome, clusters[rows], ratios))
-    alone = len(tables[names[0]].offsets) - 1 == len(tables[names[0]])
-    left, right, outcomes, dialogue, ratio = (np.concatenate(column) for column in zip(*parts, strict=True))
-    return Pairs(names, left, right, outcomes, dialogue, ratio, not alone)
-
-
-def rank_pairs(
-    pairs: Pairs,
-    source: str = "annotators",
-    *,
-    length: bool = False,
-    confidence: float = DEFAULT_LEVEL,
-    position: bool = False,
-    raters: Raters = "fixed",
-    cluster: str | None = None,
-) -> Ranking:
-    """Rank the systems of some pairs."""
+        pairs = _keep_systems(pairs, systems)
     has_texts = ~np.isnan(pairs.length_ratio)
     left_out = int((~has_texts).sum()) if length else 0
     if length and not has_texts.any():
@@ -326,7 +227,7 @@ def rank_pairs(
         require_raters(len(people), None not in pairs.rater)
         rater = np.array([people.index(str(who)) for who in pairs.rater], np.int64)
         clusters += [rater, pairs.dialogue * len(people) + rater]
-    ways = [_fit_without_each(cells, codes, pairs, cluster_left, whole) for cluster_left in clusters]
+    ways = [_fit_without_each(cells, codes, pairs, members, whole) for members in clusters]
 
     def measure(name: str, at: int, less: int | None = None) -> Jackknifed:
         """Return a parameter, or its difference to another one, with its error over all clusters."""
@@ -347,37 +248,26 @@ def rank_pairs(
     counts = np.rint(sums).astype(np.int64)
     counts += counts.transpose(1, 0, 2)[..., ::-1]  # wins, ties and losses of each system against each other
     raw = {pair: measure("strengths", pair[0], less=pair[1]).p for pair in combinations(order, 2)}
-    p = dict(
-        zip(
-            raw,
-            significance.holm([1.0 if math.isnan(cluster_left) else cluster_left for cluster_left in raw.values()]),
-            strict=True,
-        )
-    )
-    systems = []
+    p = dict(zip(raw, significance.holm([1.0 if math.isnan(value) else value for value in raw.values()]), strict=True))
+    systems_in_order = []
     for place in order:
-        strength, score = float(whole.strengths[0, place]), float(whole.scores[0, place])
         wins, ties, losses = counts[place].sum(axis=0).tolist()
-        systems.append(
-            Ranked(
-                system=names[place],
-                strength=strength,
-                interval=measure("strengths", place).interval(confidence),
-                score=score,
-                score_interval=measure("scores", place).interval(confidence),
-                wins=wins,
-                ties=ties,
-                losses=losses,
-            )
+        ranked = Ranked(
+            system=names[place],
+            strength=float(whole.strengths[0, place]),
+            interval=measure("strengths", place).interval(confidence),
+            score=float(whole.scores[0, place]),
+            score_interval=measure("scores", place).interval(confidence),
+            wins=wins,
+            ties=ties,
+            losses=losses,
         )
+        systems_in_order.append(ranked)
+    different = {frozenset((names[one], names[other])) for (one, other), value in p.items() if value < ALPHA}
     return Ranking(
         version=__version__,
-        source=source,
-        systems=systems,
-        groups=significance.find_homogeneous_groups(
-            [names[place] for place in order],
-            {frozenset((names[one], names[other])) for (one, other), cluster_left in p.items() if cluster_left < ALPHA},
-        ),
+        systems=systems_in_order,
+        groups=significance.find_homogeneous_groups([names[place] for place in order], different),
         between={
             names[left]: {names[right]: tuple(counts[left, right].tolist()) for right in order if left != right}
             for left in order
@@ -392,11 +282,30 @@ def rank_pairs(
         left_out=left_out,
         dialogues=len(np.unique(pairs.dialogue)),
         unit=f"clusters by {cluster}" if cluster else "dialogues" if pairs.named else "rows",
-        intervals=Intervals("jackknife", confidence),
+        confidence=confidence,
         raters=raters,
         named_raters=len(people),
-        warnings=_list_warnings(pairs, position) if source == "annotators" else [],
+        warnings=_list_warnings(pairs, position),
     )
+
+
+def _keep(pairs: Pairs, kept: npt.NDArray[np.bool_]) -> Pairs:
+    """Return some of the pairs."""
+    columns = ("left", "right", "outcome", "dialogue", "length_ratio")
+    rater = [who for who, is_kept in zip(pairs.rater, kept.tolist(), strict=False) if is_kept]
+    chosen = {name: getattr(pairs, name)[kept] for name in columns}
+    return replace(pairs, rater=rater, weight=pairs.weights[kept], **chosen)
+
+
+def _keep_systems(pairs: Pairs, systems: Sequence[str]) -> Pairs:
+    """Return the pairs of some systems."""
+    unknown = [name for name in systems if name not in pairs.systems]
+    if unknown:
+        raise SettingError(f"no system is called {unknown[0]!r}; there are {', '.join(pairs.systems)}")
+    names = list(dict.fromkeys(systems))
+    code = np.array([names.index(name) if name in names else -1 for name in pairs.systems])
+    pairs = replace(pairs, systems=names, left=code[pairs.left], right=code[pairs.right])
+    return _keep(pairs, (pairs.left >= 0) & (pairs.right >= 0))
 
 
 def _list_warnings(pairs: Pairs, position: bool) -> list[str]:

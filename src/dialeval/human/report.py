@@ -18,40 +18,32 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from dialeval.human.estimate import ALPHA, HumanEstimate, HumanEstimates, RatingPlan
 from dialeval.human.merge import MergedRatings, merge_ratings
 from dialeval.human.rank import Ranking
 from dialeval.reports import charts, markup
 from dialeval.reports.analyses import describe_agreement
-from dialeval.reports.canvas import Figure
-from dialeval.reports.charts import Mark
+from dialeval.reports.charts import Figure, Mark
 from dialeval.reports.documents import Document, Table
 from dialeval.reports.drawings import lay_out_figures
 from dialeval.reports.formatting import MISSING, plain, shorten, show_fixed, show_interval, show_p, show_rounded
 from dialeval.reports.markup import Section
-from dialeval.stats.correlation import FEWEST_POINTS
 from dialeval.stats.significance import POWER
 
 if TYPE_CHECKING:
     from dialeval.analysis.agreement import Agreement
     from dialeval.human.form import Form
     from dialeval.human.store import RatingStore
-    from dialeval.io.ratings import Pairs
     from dialeval.stats.correlation import Ceiling
-    from dialeval.stats.prediction_powered import RatedSystem
 
 
 _MERGED_NOTES = (
     "ordinal alpha: Krippendorff's alpha with distances of ordered values, and its 95% interval over rows "
-    "(jackknife); 1 is perfect, 0 is chance. r: one rater against the mean of the others. repeated: rows rated twice "
-    "by the same rater; intra-rater: the fraction of these with the same answer; difference: mean absolute difference "
-    "of the two answers. higher: mean difference from the other raters."
+    "(jackknife); 1 is perfect, 0 is chance. repeated: rows rated twice by the same rater; "
+    "intra-rater: the fraction of these with the same answer; difference: mean absolute difference of the two answers. "
+    "r: correlation with the mean of the other raters; higher: mean difference from them."
 )
 
-MINUTES = 0.5
-"""The time that a rating is assumed to take."""
 HASTY = 1.0
 """Median seconds for a row below which a rater is flagged."""
 FEWEST_ANSWERS = 5
@@ -137,17 +129,14 @@ def describe_plan(plan: RatingPlan) -> Document:
     def show(number: int | None) -> str:
         return "more dialogues" if number is None else f"{number:,}"
 
-    rows = [[shorten(need.what), show(need.with_judge), show(need.alone), f"{need.of:,}"] for need in plan.needed]
+    rows = [[shorten(need.system), show(need.with_judge), show(need.alone), f"{need.of:,}"] for need in plan.needed]
     notes = [f"This holds if {'; '.join(plan.assumptions)}."]
     notes += plan.judges
     if any(need.with_judge is None for need in plan.needed):
         notes.append("more dialogues: ratings of all rows would not give that width.")
-    if len(systems := [need for need in plan.needed if not need.difference]) > 1:
+    if len(plan.needed) > 1:
         what = f"a difference of {plan.detectable:.2g} between two of these systems"
         notes.append(f"With such intervals, {what} is detected with {100 * POWER:g}% power.")
-    if (total := sum(need.with_judge or 0 for need in systems)) > 0:
-        time = f"{total * MINUTES / 60:.1f} hours at {MINUTES:g} minutes each"
-        notes.append(f"{total:,} ratings take one rater {time}; two raters of each row, twice that.")
     title = f"Ratings for a {100 * plan.confidence:g}% interval of width {plan.width:g}:"
     return Document([title], [Table(["system", "with the judge", "ratings alone", "of"], rows)], notes)
 
@@ -169,9 +158,9 @@ def _explain_ranking(ranking: Ranking) -> list[str]:
     """Return what the numbers are, a line each."""
     tests = len(ranking.systems) * (len(ranking.systems) - 1) // 2
     corrected = f", corrected by Holm for {tests} pairs of systems" if tests > 1 else ""
-    level, clusters = f"{100 * ranking.intervals.confidence:g}%", f"{ranking.dialogues:,} {ranking.unit}"
+    level, clusters = f"{100 * ranking.confidence:g}%", f"{ranking.dialogues:,} {ranking.unit}"
     lines = [
-        f"{ranking.pairs:,} pairs by {plain(ranking.source)}; {level} intervals over {clusters} (jackknife, Student).",
+        f"{ranking.pairs:,} pairs; {level} intervals over {clusters} (jackknife, Student).",
         "strength: Bradley-Terry log odds (ties by Davidson's model).",
         "score: expected fraction of wins against the others, a tie counting half.",
         f"group: systems with a letter in common do not differ significantly (significance level 0.05{corrected}).",
@@ -199,9 +188,8 @@ def describe_merged(merged: MergedRatings) -> Document:
     for quality, ceiling in merged.ceilings.items():
         interval = ceiling.alpha_interval.get("ordinal", (math.nan, math.nan))
         alpha = _show_known(ceiling.alpha.get("ordinal", math.nan), interval)
-        r = show_fixed(ceiling.one_against_others.get("pearson", math.nan), 2)
         a_row = "-".join(map(str, dict.fromkeys(ceiling.annotators))) if ceiling.n else MISSING
-        ceilings.append([shorten(quality), alpha, r, str(ceiling.n), a_row])
+        ceilings.append([shorten(quality), alpha, str(ceiling.n), a_row])
     several = len(merged.ceilings) > 1
     for rater in merged.raters:
         agreement = MISSING if math.isnan(rater.intra_rater_agreement) else f"{rater.intra_rater_agreement:.0%}"
@@ -216,7 +204,7 @@ def describe_merged(merged: MergedRatings) -> Document:
     heads = ["rater", "quality"] if several else ["rater"]
     columns = ["rows", "repeated", "intra-rater", "difference", "r", "higher", "seconds"]
     tables = [
-        Table(["quality", "ordinal alpha", "r", "rows with two or more", "raters a row"], ceilings),
+        Table(["quality", "ordinal alpha", "rows with two or more", "raters a row"], ceilings),
         Table([*heads, *columns], raters),
         Table(["to adjudicate", "quality", "answers"], disputed),
     ]
@@ -240,56 +228,31 @@ def flag_raters(merged: MergedRatings) -> list[str]:
     return flags
 
 
-def draw_human_figures(
-    estimates: HumanEstimates | None,
-    ranking: Ranking | None,
-    rated: Mapping[str, RatedSystem] | None,
-    pairs: Pairs | None = None,
-) -> list[Figure]:
-    """Draw ratings per system, estimates with and without the judge, its calibration, and wins of responses."""
-    drawn: list[Figure | None] = []
-    if rated is not None and estimates is not None:
-        ratings = {name: rows.people for name, rows in rated.items()}
-        title = f"Human ratings of single rows: {shorten(estimates.quality)}"
-        drawn.append(charts.distribution(ratings, title, "mean rating of a row", unit="rated rows"))
-    if estimates is not None and estimates.judge:
-        ways = (("with the judge", "value", "interval", "own-0"), ("ratings alone", "alone", "alone_interval", "own-1"))
-        marks = [
-            Mark(f"{shorten(estimate.system)}, {words}", getattr(estimate, value), getattr(estimate, interval), kind)
-            for estimate in estimates.systems
-            for words, value, interval, kind in ways
-            if math.isfinite(getattr(estimate, value))
-        ]
-        title = f"Mean human rating ({shorten(estimates.quality)}), with and without the judge"
-        note = f"Intervals: {100 * estimates.confidence:g}%. Judge: {' and '.join(map(shorten, estimates.judge))}."
-        drawn.append(charts.forest(marks, title, "mean rating", notes=[note]))
-    if rated is not None and estimates is not None and len(estimates.judge) == 1:
-        columns = [(rows.judges[:, 0], rows.people, rows.dialogue) for rows in rated.values()]
-        judged, people, dialogues = map(np.concatenate, zip(*columns, strict=True))
-        if (np.isfinite(judged) & np.isfinite(people)).sum() >= FEWEST_POINTS:
-            judge = shorten(estimates.judge[0])
-            words = (f"Calibration of {judge}", judge, "mean human rating")
-            drawn.append(charts.calibration(judged, people, *words, clusters=dialogues))
-            points = {name: (rows.judges[:, 0], rows.people) for name, rows in rated.items()}
-            drawn.append(charts.scatter(points, f"{judge} and human ratings", judge, "human rating"))
-    if ranking is not None:
-        drawn.append(charts.win_matrix({name: dict(others) for name, others in ranking.between.items()}))
-    if pairs is not None and (texts := np.isfinite(pairs.length_ratio)).sum() >= FEWEST_POINTS:
-        drawn.append(charts.length_preference(np.exp(pairs.length_ratio[texts]), (1 + pairs.outcome[texts]) / 2))
-    return [figure for figure in drawn if figure is not None]
+def draw_estimates(estimates: HumanEstimates | None) -> list[Figure]:
+    """Draw estimates with and without the judge; nothing where there is no judge."""
+    if estimates is None or not estimates.judge:
+        return []
+    ways = (("with the judge", "value", "interval", "own-0"), ("ratings alone", "alone", "alone_interval", "own-1"))
+    marks = [
+        Mark(f"{shorten(estimate.system)}, {words}", getattr(estimate, value), getattr(estimate, interval), kind)
+        for estimate in estimates.systems
+        for words, value, interval, kind in ways
+        if math.isfinite(getattr(estimate, value))
+    ]
+    title = f"Mean human rating ({shorten(estimates.quality)}), with and without the judge"
+    note = f"Intervals: {100 * estimates.confidence:g}%. Judge: {' and '.join(map(shorten, estimates.judge))}."
+    return [charts.forest(marks, title, "mean rating", notes=[note])]
 
 
 def make_human_section(
     estimates: HumanEstimates | None,
     agreement: Agreement | None,
     ranking: Ranking | None,
-    rated: Mapping[str, RatedSystem] | None = None,
     merged: MergedRatings | None = None,
-    pairs: Pairs | None = None,
 ) -> Section | None:
     """Return the section on human evaluation; None where there are no ratings."""
     parts = ["" if merged is None else markup.notice(flag_raters(merged))]
-    parts.append(lay_out_figures(draw_human_figures(estimates, ranking, rated, pairs)))
+    parts.append(lay_out_figures(draw_estimates(estimates)))
 
     def add(title: str, shown: Document, captions: list[str], warnings: Sequence[str] = ()) -> None:
         whole = replace(shown, notes=[*shown.notes, *warnings])
@@ -319,9 +282,7 @@ def _render_raters(merged: MergedRatings) -> str:
 def _describe_ceiling(ceiling: Ceiling) -> str:
     if ceiling.reason is not None:
         return markup.text(f"Not known: {ceiling.reason}.")
-    alpha, one = ceiling.alpha["ordinal"], ceiling.one_against_others.get("pearson", math.nan)
-    others = "" if math.isnan(one) else f"; one rater against the mean of the others, r = {one:.2f}"
-    return f"Krippendorff's alpha is {alpha:.2f} over {ceiling.n:,} rows with two raters or more{others}."
+    return f"Krippendorff's alpha is {ceiling.alpha['ordinal']:.2f} over {ceiling.n:,} rows with two raters or more."
 
 
 # The state of a study, which the lead's page draws.

@@ -9,31 +9,19 @@ What is drawn is a unit of the design:
 Contexts and dialogues of several systems are matched as in comparisons (`analysis.alignment`); what only one system has
 is a unit of its own.
 
-Units may be split into strata (`by`): a system, a turn, a field that the run kept, or quantiles of a metric. Every
-stratum gives units in proportion to what it has, and at least two, so that its variance can be estimated.
+Units may be split into strata: a system, a turn, or a field that the run kept. Every stratum gives units in proportion
+to what it has, and at least two, so that its variance can be estimated.
 
-    equal         every unit of a stratum has the same probability, n_h / N_h
-    uncertainty   in proportion to the uncertainty of a judge: the standard deviation of a yes/no answer with its mean,
-                  s = sqrt((x - low) (high - x)), at least a quarter of the mean s, so that no unit counts too much
+Every unit of a stratum has the same probability, n_h / N_h, and every set of n_h units is equally likely: simple random
+sampling without replacement, here as systematic sampling in random order. The units of a stratum are shuffled, and a
+unit is taken if one of the points u, u + N_h / n_h, u + 2 N_h / n_h ... falls on it.
 
-Both are drawn by one procedure, systematic sampling in random order: the units of a stratum are shuffled, their
-probabilities are laid end to end, and a unit is taken if one of the points u, u + 1, u + 2 ... falls on it, with u
-uniform between 0 and 1. The number of units is fixed, and each has exactly its probability. With equal probabilities
-every set of n_h units is equally likely: that is simple random sampling without replacement. With unequal ones the
-random order makes the design nearly as random as it can be, which is what the variance estimator of
-`prediction_powered` (Hájek's, for designs of high entropy) assumes. Poisson sampling would have an exact variance too,
-but a random number of ratings, which costs precision and cannot be planned.
-
-Papers: Hartley and Rao 1962, "Sampling with Unequal Probabilities and without Replacement", Annals of Mathematical
-Statistics; Särndal, Swensson and Wretman 1992, "Model Assisted Survey Sampling"; Berger 1998, "Rate of Convergence to
-Normal Distribution for the Horvitz-Thompson Estimator", Journal of Statistical Planning and Inference.
+Paper: Särndal, Swensson and Wretman 1992, "Model Assisted Survey Sampling".
 """
 
 from __future__ import annotations
 
 import hashlib
-import math
-import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -42,17 +30,16 @@ from typing import get_args
 import numpy as np
 
 from dialeval.analysis.alignment import align_dialogues
-from dialeval.analysis.values import collapse_dialogues, find_metric
+from dialeval.analysis.values import collapse_dialogues
 from dialeval.core.arrays import Floats, Ints, Mask
 from dialeval.core.errors import SettingError, escape_surrogates
 from dialeval.core.fold import Level
 from dialeval.core.result import Result, Run
 from dialeval.core.rowtable import NO_TURN, RowTable
-from dialeval.human.sample_files import LEAST_UNCERTAINTY, RatedLevel, Sample, SampledRow, SavedStratum, make_design
+from dialeval.human.sample_files import RatedLevel, Sample, SampledRow, SavedStratum, make_design
 from dialeval.stats.resampling import DEFAULT_SEED
 
 LEAST_PER_STRATUM = 2
-QUANTILES = 4
 MOST_BYTES = 1 << 28
 """Of the texts of a sample."""
 _LETTERS = "abcdefghjkmnpqrstuvwxyz23456789"
@@ -66,7 +53,6 @@ _WHOLE = "all"
 class _SamplingFrame:
     """The responses of all systems, in the units that are drawn together."""
 
-    run: Run
     tables: Mapping[str, RowTable]
     system: Ints
     """The number of each response's system."""
@@ -81,12 +67,6 @@ class _SamplingFrame:
     def units(self) -> int:
         return int(self.unit.max(initial=-1)) + 1
 
-    def collect_values(self, key: str) -> Floats:
-        """Return the values that a metric gives the responses."""
-        return np.concatenate(
-            [collect_row_values(self.run[name], table, key, name) for name, table in self.tables.items()]
-        )
-
 
 def sample(
     run: Run,
@@ -94,7 +74,6 @@ def sample(
     *,
     systems: Sequence[str] | None = None,
     stratify: Sequence[str] = (),
-    uncertainty: str | None = None,
     dialogues: bool = False,
     independent: bool = False,
     level: RatedLevel = "turn",
@@ -106,9 +85,7 @@ def sample(
         run: The run.
         n: The number of responses of all systems together, about; what is sampled together is not split.
         systems: Only these systems; None: all but floor and ceiling systems.
-        stratify: Strata: `system`, `turn`, a field that the run kept, or a metric (its quarters; `metric:3` for
-            thirds).
-        uncertainty: A metric of the run; responses are sampled in proportion to its uncertainty.
+        stratify: Strata: `system`, `turn`, or a field that the run kept.
         dialogues: Sample whole dialogues.
         independent: Sample from each system by itself, and not the responses of all systems to the same contexts.
         level: `turn` for ratings of responses, `dialogue` for ratings of whole conversations; then metrics of turns
@@ -139,9 +116,8 @@ def sample(
     independent = independent or "system" in stratify
     frame = _build_frame(run, systems, dialogues, independent)
     strata, names = _stratify(frame, stratify)
-    sizes = np.ones(frame.units) if uncertainty is None else _measure_units(frame, uncertainty)
     rng = np.random.default_rng(seed)
-    probabilities, taken = _draw_units(frame, strata, sizes, n, rng)
+    probabilities, taken = _draw_units(frame, strata, n, rng)
     return _build_sample(
         frame,
         taken,
@@ -150,11 +126,9 @@ def sample(
         rng,
         seed=seed,
         stratify=list(stratify),
-        uncertainty=uncertainty,
         unit="dialogues" if dialogues else "responses" if independent else "contexts",
         independent=independent,
         level=level,
-        method="equal" if uncertainty is None else "uncertainty",
     )
 
 
@@ -222,13 +196,12 @@ def _build_frame(run: Run, systems: Sequence[str] | None, dialogues: bool, indep
         if dialogues:
             unit = np.concatenate([table.clusters for table in tables.values()])
             before = np.cumsum([0, *(len(table.offsets) - 1 for table in tables.values())])
-        return _SamplingFrame(run, tables, system, row, unit + before[system])
+        return _SamplingFrame(tables, system, row, unit + before[system])
     aligned = align_dialogues({name: run[name] for name in tables})
     numbers, rows = aligned.number_dialogues(), aligned.number_rows()
     units = [numbers[name][table.clusters] if dialogues else rows[name] for name, table in tables.items()]
-    return _SamplingFrame(
-        run, tables, system, row, *(np.concatenate(each) for each in (units, [rows[n] for n in tables]))
-    )
+    aligned_rows = np.concatenate([rows[name] for name in tables])
+    return _SamplingFrame(tables, system, row, np.concatenate(units), aligned_rows)
 
 
 def _stratify(frame: _SamplingFrame, by: Sequence[str]) -> tuple[Ints, list[str]]:
@@ -241,7 +214,7 @@ def _stratify(frame: _SamplingFrame, by: Sequence[str]) -> tuple[Ints, list[str]
 
 
 def _label_units(frame: _SamplingFrame, name: str) -> list[str]:
-    """Return the label of each unit under one criterion; that of its first response, but for metrics."""
+    """Return the label of each unit under one criterion: that of its first response."""
     names, tables = list(frame.tables), list(frame.tables.values())
     firsts = np.unique(frame.unit, return_index=True)[1]
     places = list(zip(frame.system[firsts].tolist(), frame.row[firsts].tolist(), strict=True))
@@ -256,71 +229,27 @@ def _label_units(frame: _SamplingFrame, name: str) -> list[str]:
         return [f"turn={'none' if number == NO_TURN else number}" for number in numbers]
     if all(name in table.fields for table in tables):
         return [f"{name}={' + '.join(tables[system].fields[name][row]) or 'none'}" for system, row in places]
-    return _label_quantiles(frame, name)
+    kept = [field for field in tables[0].fields if all(field in table.fields for table in tables)]
+    raise SettingError(f"rows cannot be stratified by {name!r}; there are {', '.join(['system', 'turn', *kept])}")
 
 
-def _label_quantiles(frame: _SamplingFrame, name: str) -> list[str]:
-    """Return which quantile of a metric each unit is in, by the mean over its responses."""
-    key, _, number = name.partition(":")
-    parts = int(number) if re.fullmatch("[0-9]{1,3}", number) else 0 if number else QUANTILES
-    if not 2 <= parts <= 100 or any(key not in frame.run[system] for system in frame.tables):
-        first, *others = frame.tables.values()
-        kept = [field for field in first.fields if all(field in table.fields for table in others)]
-
-        names = ", ".join(["system", "turn", *kept, *frame.run[next(iter(frame.tables))]])
-        raise SettingError(f"rows cannot be stratified by {name!r}; there are {names} (a metric also as KEY:3)")
-    items = frame.collect_values(key)
-    scored = ~np.isnan(items)
-    sums = np.bincount(frame.unit[scored], items[scored], frame.units)
-    counts = np.bincount(frame.unit[scored], minlength=frame.units)
-    present, values = counts > 0, sums / np.maximum(counts, 1)
-    ends = np.quantile(values[present], np.arange(1, parts) / parts) if present.any() else np.zeros(parts - 1)
-    which = np.searchsorted(ends, values, side="left") + 1
-    return [f"{key}={code}/{parts}" if has else f"{key}=none" for code, has in zip(which, present, strict=True)]
-
-
-def _measure_units(frame: _SamplingFrame, key: str) -> Floats:
-    """Return the uncertainty of a judge about each unit, the sum over its responses."""
-    values = frame.collect_values(key)
-    if np.isnan(values).all():
-        raise SettingError(f"{key} has no value of any row")
-    metric = find_metric(frame.run[next(iter(frame.tables))][key])
-    spread = measure_uncertainty(values, (-math.inf, math.inf) if metric is None else metric.bounds_of(key))
-    if not spread.any():
-        what = "has the same uncertainty for every row: all its values are at the ends of their range"
-        raise SettingError(f"{key} {what}")
-    return np.bincount(frame.unit, spread, frame.units).astype(np.float64)
-
-
-def measure_uncertainty(values: Floats, bounds: tuple[float, float] = (-math.inf, math.inf)) -> Floats:
-    """Return the uncertainty of a judge with these values; an infinite end of its range is that of the values."""
-    scored = values[~np.isnan(values)]
-    low = bounds[0] if math.isfinite(bounds[0]) else float(scored.min())
-    high = bounds[1] if math.isfinite(bounds[1]) else float(scored.max())
-    spread = np.sqrt(np.clip((values - low) * (high - values), 0, None))
-    mean = float(spread[~np.isnan(spread)].mean())
-    return np.maximum(np.where(np.isnan(spread), mean, spread), LEAST_UNCERTAINTY * mean)
-
-
-def _draw_units(
-    frame: _SamplingFrame, strata: Ints, sizes: Floats, n: int, rng: np.random.Generator
-) -> tuple[Floats, Mask]:
+def _draw_units(frame: _SamplingFrame, strata: Ints, n: int, rng: np.random.Generator) -> tuple[Floats, Mask]:
     """Return the probability of each unit, and whether it was taken."""
     responses = len(frame.unit)
     if n > responses:
         raise SettingError(f"the run has {responses} responses, fewer than the {n} that are to be rated")
     wanted = max(1, round(n * frame.units / responses))
-    shares = allocate(np.bincount(strata, sizes).astype(np.float64), np.bincount(strata), wanted)
+    shares = allocate(np.bincount(strata), wanted)
     probabilities, taken = np.zeros(frame.units), np.zeros(frame.units, np.bool_)
     for code, share in enumerate(shares.tolist()):
         members = np.flatnonzero(strata == code)
-        probabilities[members] = inclusion_probabilities(sizes[members], share)
+        probabilities[members] = share / len(members)
         taken[members] = sample_systematically(probabilities[members], rng)
     return probabilities, taken
 
 
-def allocate(weights: Floats, units: Ints, wanted: int) -> Ints:
-    """Return how many units each stratum gives: in proportion to its weight, at least two, at most what it has."""
+def allocate(units: Ints, wanted: int) -> Ints:
+    """Return how many units each stratum gives: in proportion to what it has, at least two, at most all."""
     least = np.minimum(units, LEAST_PER_STRATUM)
     if wanted < least.sum():
         what = f"{len(units)} strata give at least {least.sum()} units, more than the {wanted} to be sampled"
@@ -328,23 +257,9 @@ def allocate(weights: Floats, units: Ints, wanted: int) -> Ints:
     allocated = least.astype(np.int64)
     # One after the other to the stratum that is furthest below its quota (Jefferson's method, with minimums).
     while allocated.sum() < wanted:
-        behind = np.where(allocated < units, weights / (allocated + 1), -1.0)
+        behind = np.where(allocated < units, units / (allocated + 1), -1.0)
         allocated[int(behind.argmax())] += 1
     return allocated
-
-
-def inclusion_probabilities(sizes: Floats, n: int) -> Floats:
-    """Return probabilities in proportion to sizes that add up to n; what would be above 1 is certain."""
-    certain = np.zeros(len(sizes), np.bool_)
-    probabilities = np.ones(len(sizes))
-    while not certain.all():
-        probabilities[~certain] = (n - certain.sum()) * sizes[~certain] / sizes[~certain].sum()
-        more = ~certain & (probabilities >= 1)
-        if not more.any():
-            break
-        certain |= more
-        probabilities[certain] = 1
-    return probabilities
 
 
 def sample_systematically(probabilities: Floats, rng: np.random.Generator) -> Mask:

@@ -35,8 +35,6 @@ from dialeval.core.validation import dump
 from dialeval.core.version import __version__
 from dialeval.io.ratings import Ratings, read_ratings
 
-LEAST_UNCERTAINTY = 0.25
-"""Of the mean uncertainty: no response is drawn as if it had less."""
 SAMPLE_FILE = "sample.json"
 ROWS_FILE = "rows.jsonl"
 PAIR = "-"
@@ -90,9 +88,7 @@ class SavedSample(Struct, kw_only=True):
     unit: Literal["contexts", "responses", "dialogues"]
     independent: bool
     """Whether systems were drawn from one by one."""
-    method: Literal["equal", "uncertainty"]
     stratify: list[str]
-    uncertainty: str | None
     systems: Annotated[dict[str, SavedSystem], Meta(min_length=1)]
     strata: Annotated[dict[str, SavedStratum], Meta(min_length=1)]
     rows: SavedRows
@@ -292,28 +288,14 @@ def _check_rows(design: SavedSample, rows: Sequence[SampledRow]) -> None:
             raise validation.InvalidError(f"{row.id} is of a stratum or system that {SAMPLE_FILE} does not name")
         if row.row > design.systems[row.system].rows:
             raise validation.InvalidError(f"{row.id} is row {row.row} of {row.system}, which has fewer")
-        _check_probability(design, row)
+        stratum = design.strata[row.stratum]
+        if not math.isclose(row.probability, stratum.drawn_units / max(stratum.units, 1), rel_tol=1e-9):
+            # 1 / probability is the weight of a rating in an estimate.
+            what = f"has the probability {row.probability:g}, which the design does not give"
+            raise validation.InvalidError(f"{row.id} {what}")
     drawn = sum(stratum.drawn_responses for stratum in design.strata.values())
     if drawn != len(rows):
         raise validation.InvalidError(f"holds {len(rows)} rows, and {SAMPLE_FILE} says {drawn}")
-
-
-def _check_probability(design: SavedSample, row: SampledRow) -> None:
-    """Refuse a probability that the design cannot give: 1 / probability is the weight of a rating in an estimate.
-
-    With equal probabilities it is that of the stratum. With sampling by uncertainty, no unit has less than
-    `LEAST_UNCERTAINTY` of the mean, and all units together have at most 1 + `LEAST_UNCERTAINTY` times N means; at least
-    one of them is sampled.
-    """
-    stratum = design.strata[row.stratum]
-    if design.method == "equal":
-        fits = math.isclose(row.probability, stratum.drawn_units / max(stratum.units, 1), rel_tol=1e-9)
-    else:
-        every = sum(part.responses for part in design.strata.values())
-        fits = row.probability * every * (1 + LEAST_UNCERTAINTY) >= LEAST_UNCERTAINTY * (1 - 1e-9)
-    if not fits:
-        what = f"has the probability {row.probability:g}, which the design does not give"
-        raise validation.InvalidError(f"{row.id} {what}")
 
 
 def find_sample(

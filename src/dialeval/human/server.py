@@ -102,7 +102,8 @@ class RatingServer(ThreadingHTTPServer):
         try:
             super().__init__((host, port), _Handler)
         except (OSError, OverflowError, UnicodeError) as error:
-            raise SettingError(f"cannot listen on {host}, port {port} ({error})") from None
+            what = f"cannot listen on {host}, port {port} ({error})"
+            raise SettingError(f"{what}; choose another port, with other links (--port 0: any free one)") from None
         shown = _format_host(host)
         self.port = int(self.server_address[1])
         self.address = f"{shown}:{self.port}"

@@ -1,7 +1,4 @@
-"""Downloads over HTTP(S), checked and written whole or not at all.
-
-The bytes go to a `.part` file that is renamed when the file is complete. A download that breaks off is started again a
-few times after short waits. A lock lets one process at a time download a file.
+"""Downloads over HTTP(S), checked and written whole or not at all; archives from elsewhere.
 
 Only `http` and `https` are used, in redirections too, and never from `https` down to `http`.
 """
@@ -12,11 +9,10 @@ import errno
 import gzip
 import http.client
 import lzma
-import re
 import stat
 import struct
 import tarfile
-import time
+import tempfile
 import urllib.error
 import urllib.request
 import zipfile
@@ -24,7 +20,6 @@ import zlib
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from http import HTTPStatus
 from pathlib import Path, PurePosixPath
 from typing import IO, cast
 from urllib.parse import urlsplit, urlunsplit
@@ -34,19 +29,11 @@ from dialeval.core.files import FULL, explain_cache_refusals
 from dialeval.io.opening import MOST_TIMES, LimitedStream
 from dialeval.io.packs import Progress
 
-WAITS: tuple[float, ...] = (0.5, 1.0, 2.0, 4.0)
-"""Seconds before each further try."""
 TIMEOUT_SECONDS = 30.0
 MOST_BYTES = 1 << 34
 """The default limit of a download."""
 
 _CHUNK = 1 << 16
-_PASSING = frozenset({HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_MANY_REQUESTS})
-_LENGTH = re.compile("[0-9]{1,15}")
-
-
-class _BrokenError(Exception):
-    """An attempt that failed for a reason that may be temporary."""
 
 
 def check_address(address: str) -> str:
@@ -77,79 +64,38 @@ def download(address: str, target: Path, progress: Progress | None = None, most_
 
     What is longer than `most_bytes` is given up.
     """
-    from filelock import FileLock, Timeout  # imports logging, which most commands do not need
-
     check_address(address)
-    target.parent.mkdir(parents=True, exist_ok=True)
-    part, lock = (target.with_name(f"{target.name}.{suffix}") for suffix in ("part", "lock"))
-    for place in (part, target, lock):
-        if place.is_symlink() or (place.exists() and not place.is_file()):  # a pipe would never be open
-            place.unlink()
-    try:
-        with explain_cache_refusals(FULL), FileLock(lock, timeout=0):
-            try:
-                _fetch(address, part, progress, most_bytes)
-                part.replace(target)
-            finally:
-                part.unlink(missing_ok=True)
-    except Timeout:
-        what = "is being downloaded by another process"
-        raise _problem(address, what, "wait until it has finished, then run again") from None
-
-
-def _fetch(address: str, part: Path, progress: Progress | None, most_bytes: int) -> None:
-    reason = ""
-    for wait in (0.0, *WAITS):
-        time.sleep(wait)
-        try:
-            return _attempt(address, part, progress, most_bytes)
-        except _BrokenError as error:
-            reason = str(error)
-    raise _problem(address, f"failed {len(WAITS) + 1} times ({reason})", "run the same command again later")
-
-
-def _attempt(address: str, part: Path, progress: Progress | None, most_bytes: int) -> None:
-    with _open(address) as response, part.open("wb") as out:
-        length = response.headers.get("Content-Length")
-        if length is not None and not _LENGTH.fullmatch(length):
-            raise _problem(address, f"the server states a length of {length[:40]!r}", "give another address")
-        total, done = None if length is None else int(length), 0
-        while max(total or 0, done) <= most_bytes and (chunk := _read_chunk(response)):
-            out.write(chunk)
-            done += len(chunk)
-            if progress:
-                progress(done, total)
-    if max(total or 0, done) > most_bytes:
-        what = f"is longer than the {most_bytes:,} bytes that it may have"
-        raise _problem(address, what, "run again, or give another address; the file was deleted")
-    if total is not None and done != total:
-        raise _BrokenError(f"{done} of {total} bytes came")
-
-
-def _open(address: str) -> http.client.HTTPResponse:
-    """Return the server's answer; a failure that may be temporary is a _BrokenError, any other a DataError."""
     headers = {"User-Agent": "dialeval", "Accept-Encoding": "identity"}
     request = urllib.request.Request(address, headers=headers)  # noqa: S310 (check_address lets only http(s) through)
+    again = "run the same command again later, or give another address"
+    with explain_cache_refusals():
+        target.parent.mkdir(parents=True, exist_ok=True)
     try:
-        opener = urllib.request.build_opener(_Redirects)
-        return cast("http.client.HTTPResponse", opener.open(request, timeout=TIMEOUT_SECONDS))
+        with (
+            urllib.request.build_opener(_Redirects).open(request, timeout=TIMEOUT_SECONDS) as response,
+            explain_cache_refusals(FULL),
+            tempfile.TemporaryDirectory(dir=target.parent) as place,
+        ):
+            total, done = response.length, 0
+            with Path(place, "part").open("wb") as out:
+                while max(total or 0, done) <= most_bytes and (chunk := response.read(_CHUNK)):
+                    out.write(chunk)
+                    done += len(chunk)
+                    if progress:
+                        progress(done, total)
+            if max(total or 0, done) > most_bytes:
+                raise _problem(address, f"is longer than the {most_bytes:,} bytes that it may have", again)
+            if done != (total or done):
+                raise _problem(address, f"broke off: {done} of {total} bytes came", again)
+            Path(place, "part").replace(target)
     except urllib.error.HTTPError as error:
         error.close()
-        what = f"the server answered {error.code} {error.reason}"
-        if error.code >= HTTPStatus.INTERNAL_SERVER_ERROR or error.code in _PASSING:
-            raise _BrokenError(what) from None
-        raise _problem(address, what, "check the address, or give another one") from None
+        raise _problem(address, f"the server answered {error.code} {error.reason}", again) from None
     except (http.client.HTTPException, OSError) as error:
-        raise _BrokenError(str(getattr(error, "reason", error)) or type(error).__name__) from error
+        reason = str(getattr(error, "reason", error)) or type(error).__name__
+        raise _problem(address, f"cannot be downloaded ({reason})", again) from error
     except ValueError:  # of a redirection
         raise _problem(address, "redirects to an invalid address", "give another address") from None
-
-
-def _read_chunk(response: http.client.HTTPResponse) -> bytes:
-    try:
-        return response.read(_CHUNK)
-    except (http.client.HTTPException, OSError) as error:
-        raise _BrokenError(str(error) or type(error).__name__) from error
 
 
 class _Redirects(urllib.request.HTTPRedirectHandler):
@@ -228,7 +174,9 @@ class UntrustedArchive:
 
     def tar_files(self, packed: IO[bytes], limit: int) -> Iterator[tuple[str, IO[bytes]]]:
         """Yield name and content of each file in a tar or tar.gz; read the content before asking for the next."""
-        unpacked = cast("IO[bytes]", gzip.GzipFile(fileobj=packed)) if _is_gzip(packed) else packed
+        is_packed = packed.read(len(_GZIP)) == _GZIP
+        packed.seek(0)
+        unpacked = cast("IO[bytes]", gzip.GzipFile(fileobj=packed)) if is_packed else packed
         unpacking = LimitedStream(unpacked, limit, self.refusal(_FAR_MORE))
         # As a stream, so that what is skipped counts too: every byte has to be unpacked to get past it.
         with tarfile.open(fileobj=unpacking, mode="r|") as opened:
@@ -255,28 +203,26 @@ class UntrustedArchive:
                         yield entry.filename, content
 
 
-def _is_gzip(packed: IO[bytes]) -> bool:
-    packed.seek(0)
-    start = packed.read(len(_GZIP))
-    packed.seek(0)
-    return start == _GZIP
-
-
 def unpacked_limit(packed_bytes: int, most_bytes: int) -> int:
     """Return how many bytes an archive of some size may unpack to."""
     return min(most_bytes, max(_SMALL, MOST_TIMES * packed_bytes))
 
 
 def unpack(archive: Path, wanted: Collection[str], folder: Path, most_bytes: int, where: str) -> None:
-    """Take the wanted files out of a zip or tar.gz; a file that came under the wanted name is taken as it is."""
+    """Take the wanted files out of a zip archive; a file that came under the wanted name is taken as it is."""
     untrusted = UntrustedArchive(where, "get it from the official address")
     limit = unpacked_limit(archive.stat().st_size, most_bytes)
     taken: set[str] = set()
     with untrusted.explain_damage(), archive.open("rb") as packed:
-        for path, source in _list_files(packed, wanted, limit, untrusted):
-            untrusted.check_path(path)
-            if (name := PurePosixPath(path).name) not in wanted:
-                continue
+        if zipfile.is_zipfile(packed):
+            files = untrusted.zip_files(packed, wanted)
+        elif PurePosixPath(where).name in wanted:
+            packed.seek(0)
+            files = iter([(PurePosixPath(where).name, packed)])
+        else:
+            raise untrusted.refusal("is not a zip archive")
+        for path, source in files:
+            name = PurePosixPath(path).name
             if name in taken:
                 raise untrusted.refusal(f"holds {name!r} twice")
             taken.add(name)
@@ -286,19 +232,6 @@ def unpack(archive: Path, wanted: Collection[str], folder: Path, most_bytes: int
                 raise untrusted.refusal(_FAR_MORE)
     if missing := sorted(set(wanted) - taken):
         raise untrusted.refusal(f"does not hold {', '.join(missing)}")
-
-
-def _list_files(
-    packed: IO[bytes], wanted: Collection[str], limit: int, untrusted: UntrustedArchive
-) -> Iterator[tuple[str, IO[bytes]]]:
-    """Yield name and content of each file of an archive, or the file itself if it has a wanted name."""
-    if zipfile.is_zipfile(packed):
-        return untrusted.zip_files(packed, wanted)
-    if _is_gzip(packed):
-        return untrusted.tar_files(packed, limit)
-    if (name := PurePosixPath(untrusted.where).name) in wanted:
-        return iter([(name, packed)])
-    raise untrusted.refusal("is neither a zip nor a tar.gz archive")
 
 
 def _copy_member(source: IO[bytes], target: Path, limit: int) -> int:

@@ -5,9 +5,9 @@ Both read all rows, collect the problems of all of them, and then either raise o
 
 Most rows of most files are plain: an object whose response is a string, whose references and context are strings or
 lists of strings, whose dialogue and system are strings or whole numbers, and whose turn is a whole number from 0 on;
-each but the response may be null or missing. Blocks of plain rows are read column by column, in a fraction of the time;
-an Arrow table of plain columns is used over its buffers. Everything else, and every problem, is left to `FieldReader`,
-which reads rows one by one, with equal results for plain ones.
+each but the response may be null or missing. Blocks of plain rows are read column by column, in a fifth of the time.
+Everything else, and every problem, is left to `FieldReader`, which reads rows one by one, with equal results for plain
+ones.
 
 A row with `messages` is a chat (`chats`). The row's reference, if it has one, belongs to its only response; with
 several responses it is unclear whose it is, and that is a problem. In a cell of a table, messages may be JSON. Tool
@@ -24,11 +24,11 @@ might have no row, and be missing among the failed ones.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain, islice
 from statistics import median
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -36,23 +36,20 @@ from dialeval.core import inputs
 from dialeval.core.account import MISSING, MOST_LISTED, SKIPPED, Account
 from dialeval.core.arrays import offsets_of
 from dialeval.core.columns import ColumnData, FieldColumn, RaggedColumn, SharedColumn, TextColumn
-from dialeval.core.errors import DataError, Problem, add_warning
+from dialeval.core.errors import Problem, add_warning
 from dialeval.core.inputs import Input
 from dialeval.core.validation import InvalidError, JsonObject
-from dialeval.io import parquet
 from dialeval.io.chats import JOINED, Chat, ReplyRow, find_first_prompt, group_messages, is_message, join_output
 from dialeval.io.fields import LARGEST_TURN, FieldReader, describe_missing, looks_like_prompt, parse_cell
 from dialeval.io.logs import find_assembler, peek_rows
 from dialeval.io.outcomes import account_for, mark_outcomes
 from dialeval.io.row_shapes import (
     Filters,
-    explain_shape,
     find_path,
     find_shape,
     list_paths,
     list_unlike,
     map_fields,
-    may_hold_rows,
     split_turns,
     value_at,
 )
@@ -60,7 +57,6 @@ from dialeval.io.rows import (
     ASKED,
     NO_TURN,
     PROMPT,
-    READ_COLUMNS,
     FieldNames,
     Records,
     RowObject,
@@ -70,9 +66,6 @@ from dialeval.io.rows import (
     split_systems,
 )
 from dialeval.io.scores import collect_scores, count_scores, read_grade
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 _ROWS_AT_ONCE = 256
 """Rows that are parsed before they are gathered: few, as they may hold many fields that are not read."""
@@ -122,24 +115,20 @@ def gather_rows(records: Records, names: FieldNames, system: str, part: bool = F
     A part of an input may be without a row; a whole input may not.
     """
     first, parsed = peek_rows(records, names)
-    names, parsed = (names, parsed) if part else _choose_id(records, names, first, parsed)
+    names, parsed = (names, parsed) if part else _choose_id(names, first, parsed)
     reader = FieldReader(records.where, names, records.problems)
-    if (grouped := _group_rows(reader, first, parsed, records)) is not None:
-        parsed = grouped
-    else:
-        _require_response(records, names)
-        table = records.table
-        if table is not None and (found := _read_table(table, names, system, records.where)) is not None:
-            return found
+    if (assembler := find_assembler(first, names)) is not None:
+        parsed = assembler(parsed, records.where)
+    elif is_message(first, names):
+        parsed = group_messages(reader, parsed)
     gathered = _RowCollector(names)
     skipped: list[Problem] = []
     problems = 0
     while block := list(islice(parsed, _ROWS_AT_ONCE)):
-        columns, read = _collect_columns([row for _, row in block], names)
-        plain = read_plain_rows(columns, names)
+        plain = read_plain_rows([row for _, row in block], names)
         if plain is not None:
-            gathered.extend(plain)
-            reader.fields = {**read, **reader.fields}
+            gathered.extend(plain[0])
+            reader.fields = {**plain[1], **reader.fields}
         else:
             for row in _read_rows(reader, block, gathered, skipped):
                 gathered.add(row)
@@ -179,18 +168,8 @@ def _place_counts(systems: list[Rows], counts: Mapping[tuple[str, str | None], i
     return [replace(rows, account=rows.account + Account(**own[rows.system])) for rows in systems]
 
 
-def _count_reasoning(
-    given: Iterable[str], rows: Rows, systems: Sequence[str | None]
-) -> Counter[tuple[str, str | None]]:
-    """Return how many replies of each system are without the reasoning blocks that they were given with."""
-    if not rows.account.reasoning:
-        return Counter()
-    changed = zip(given, rows.responses, systems, strict=True)
-    return Counter(("reasoning", system) for before, after, system in changed if before != after)
-
-
 def _choose_id(
-    records: Records, names: FieldNames, first: object, rows: Iterator[tuple[int, object]]
+    names: FieldNames, first: object, rows: Iterator[tuple[int, object]]
 ) -> tuple[FieldNames, Iterator[tuple[int, object]]]:
     """Return names with the finest of several ids of conversations that rows have; and the rows.
 
@@ -204,11 +183,8 @@ def _choose_id(
     there = there if are_chats else [name for name in there if name not in ("trace_id", "traceId")]
     if len(there) < 2 or find_assembler(first, names) is not None:
         return names, rows
-    if records.table is not None:
-        ids = records.table.select(there).to_pylist()
-    else:
-        held = list(rows)
-        ids, rows = [row for _, row in held if isinstance(row, dict)], iter(held)
+    held = list(rows)
+    ids, rows = [row for _, row in held if isinstance(row, dict)], iter(held)
     chosen = there[0]
     for name in there[1:]:
         pairs = {(str(row.get(name)), str(row.get(chosen))) for row in ids}
@@ -217,54 +193,6 @@ def _choose_id(
         if is_given and len(pairs) == len(finer) > len(coarser) and (are_chats or len(finer) < len(ids)):
             chosen = name
     return (names if chosen == there[0] else replace(names, dialog_id=chosen)), rows
-
-
-def _group_rows(
-    reader: FieldReader, first: object, rows: Iterator[tuple[int, object]], records: Records
-) -> Iterator[tuple[int, object]] | None:
-    """Return the conversations in rows that are spans, events or messages; None for rows that are none of these."""
-    if (assembler := find_assembler(first, reader.names)) is not None:
-        return assembler(rows, records.where)
-    return group_messages(reader, rows) if is_message(first, records, reader.names) else None
-
-
-def _read_table(table: pa.Table, names: FieldNames, system: str, where: str) -> list[Rows] | None:
-    """Return the rows of each system in a table of plain columns, over its buffers; None where a column is not plain.
-
-    Columns are plain if they hold what plain rows hold, each of one type; all but the response may have nulls.
-    """
-    columns = {name: table[name] for name in table.column_names}
-    _warn_plural(columns, names)
-    there = {name: name for name in columns}
-    if _has_prompts(columns, names):
-        columns[names.context], there[names.context] = columns[PROMPT], PROMPT
-    if not _may_be_plain(columns, names) or not len(table):
-        return None
-    try:
-        found: dict[Input, ColumnData] = {inputs.RESPONSE: parquet.read_text_column(columns[names.response])}
-        for need in (inputs.REFERENCE, inputs.CONTEXT):
-            column = columns.get(names.name(need))
-            if column is not None and len((lists := parquet.read_text_lists(column)).values):
-                found[need] = lists
-        ids = (names.with_columns(columns).dialog_id, names.system)
-        dialogues, systems = (parquet.read_identifiers(columns.get(name)) for name in ids)
-        turns = parquet.read_turn_numbers(columns.get(names.turn))
-    except InvalidError:
-        return None
-    if dialogues is None or (dialogues.ends > dialogues.starts).all():
-        named = dialogues
-    else:
-        named = _name_dialogues(list(dialogues))
-    given: list[str | None] = [None] * len(table) if systems is None else [*systems]
-    if any(map(looks_like_prompt, {name for name in given if name})):
-        return None
-    read = Rows(system, found, named, turns, where)
-    rows = mark_outcomes(read, {}, names.keep_reasoning)
-    there |= {names.dialog_id: ids[0]} if ids[0] in columns else {}
-    given = _name_failures(given, rows.columns.get(inputs.OUTCOME))
-    reasoning = _count_reasoning(read.responses, rows, given)
-    systems_read = split_systems(replace(rows, account=Account()), given, system)
-    return _place_counts(account_for(systems_read, Account(fields=name_fields(there, names))), reasoning, system)
 
 
 class _RowCollector:
@@ -322,8 +250,7 @@ class _RowCollector:
         for column, value in row.shared.items():
             self._values.setdefault(column, {})[number] = value
             self._uncounted.setdefault(column, set()).add(number)
-        values = (row.calls, row.expected, row.trial and [row.trial], row.turn_labels, row.latency)
-        for column, value in chain(zip(READ_COLUMNS, values, strict=True), row.values.items()):
+        for column, value in row.values.items():
             if value is not None:
                 self._values.setdefault(column, {})[number] = value
         if row.failure is not None:
@@ -365,8 +292,10 @@ class _RowCollector:
         numbered = turns if (turns != NO_TURN).any() else None
         rows = Rows(system, columns, names, numbered, where, fields=fields, asked=asked)
         rows = mark_outcomes(rows, self._failures, self.names.keep_reasoning)
-        self.counts += _count_reasoning(responses, rows, systems)
-        rows = replace(rows, account=Account())
+        if rows.account.reasoning:
+            changed = zip(responses, rows.responses, systems, strict=True)
+            self.counts += Counter(("reasoning", system) for before, after, system in changed if before != after)
+            rows = replace(rows, account=Account())
         if self.names.system == "system" and not part:  # as many names as conversations are no names of systems
             prompts = {name for name in systems if name and " " in name}
             if len(prompts) > _MOST_PROMPTS and 2 * len(prompts) > len(rows.dialogue_offsets()) - 1:
@@ -406,73 +335,49 @@ def _name_dialogues(names: Sequence[str | None]) -> TextColumn | None:
     return TextColumn.from_strings([name or f"row {row}" for row, name in enumerate(names, 1)])
 
 
-def _collect_columns(rows: Sequence[Any], names: FieldNames) -> tuple[Mapping[str, list[object]], dict[str, str]]:
-    """Return the values of rows by field, null where a row does not have it, and which field was read as what.
-
-    There is nothing where rows differ in type.
-    """
+def read_plain_rows(rows: list[Any], names: FieldNames) -> tuple[PlainRows, dict[str, str]] | None:
+    """Return the fields of rows that are all plain, and which field was read as what; None where a row is not plain."""
     types = {*map(type, rows)}
     if types == {str}:
-        return {names.response: list(rows)}, {}
-    fields = set().union(*rows) if types == {dict} else set()
-    _warn_plural(fields, names)
-    ids = fields.intersection(names.dialog_ids)
-    mixed = {names.context, PROMPT} <= fields and any(names.context not in row for row in rows)
-    if list_unlike(fields, names) or len(ids) > 1 or mixed or not fields.isdisjoint(names.careful):
-        return {}, {}
-    found = {name: name for name in fields.intersection(names.all)}
-    if _has_prompts(fields, names):
-        found[names.context] = PROMPT
-    for name in ids:
-        found[names.dialog_id] = name
-    return {name: [row.get(field) for row in rows] for name, field in found.items()}, name_fields(found, names)
-
-
-def _has_prompts(fields: Collection[str], names: FieldNames) -> bool:
-    """Return whether rows with these fields have prompts in the place of contexts."""
-    return names.context == "context" and PROMPT in fields and "context" not in fields
-
-
-def name_fields(found: Mapping[str, str], names: FieldNames) -> dict[str, str]:
-    """Return which column was read as what; `found`: the columns by our names."""
-    ours = {"reply": names.response, "id": names.dialog_id, "reference": names.reference}
-    read = {name: found[field] for name, field in ours.items() if field in found}
-    if found.get(names.context) == PROMPT:
-        read["context"] = PROMPT
-    return {**read, "system": found.get(names.system, "the file name")}
-
-
-def _warn_plural(fields: Collection[str], names: FieldNames) -> None:
-    """Warn of fields that are called `references` or `contexts`, which are not read."""
-    for name in (names.reference, names.context):
-        if name not in fields and f"{name}s" in fields and names.response in fields:
-            add_warning(f"the field '{name}s' is not read; rows have '{name}': --field {name}={name}s")
-
-
-def read_plain_rows(columns: Mapping[str, list[Any]], names: FieldNames) -> PlainRows | None:
-    """Return the fields of rows that are all plain, given their values by field; None where one is not."""
-    responses = columns.get(names.response)
-    if not responses or not _may_be_plain(columns, names) or {*map(type, responses)} != {str}:
+        rows = [{names.response: row} for row in rows]
+    elif types != {dict}:
         return None
-    nothing = [None] * len(responses)
-    own = (columns.get(name, nothing) for name in (names.reference, names.context))
-    labels = (columns.get(name, nothing) for name in (names.system, names.dialog_id))
+    there = set().union(*rows)
+    for name in (names.reference, names.context):
+        if name not in there and f"{name}s" in there and names.response in there:
+            add_warning(f"the field '{name}s' is not read; rows have '{name}': --field {name}={name}s")
+    ids = there.intersection(names.dialog_ids)
+    is_prompt = names.context == "context" and PROMPT in there and "context" not in there
+    mixed = {names.context, PROMPT} <= there and any(names.context not in row for row in rows)
+    asked = names.kept or names.columns or names.scores or names.paths
+    if asked or mixed or len(ids) > 1 or not there.isdisjoint(names.careful) or list_unlike(there, names):
+        return None
+    chosen = {
+        "reply": names.response,
+        "reference": names.reference,
+        "context": PROMPT if is_prompt else names.context,
+        "system": names.system,
+        "id": next(iter(ids), names.dialog_id),
+        "turn": names.turn,
+    }
+    columns = {name: [row.get(field) for row in rows] for name, field in chosen.items()}
+    responses = columns["reply"]
+    if {*map(type, responses)} != {str}:
+        return None
     try:
-        (references, contexts), (systems, dialogues) = map(_read_plain_texts, own), map(_read_plain_names, labels)
-        turns = _read_plain_turns(columns.get(names.turn, nothing))
+        references, contexts = _read_plain_texts(columns["reference"]), _read_plain_texts(columns["context"])
+        systems, dialogues = _read_plain_names(columns["system"]), _read_plain_names(columns["id"])
+        turns = _read_plain_turns(columns["turn"])
         if any(map(looks_like_prompt, {name for name in systems if name})):
             return None
         texts = chain(responses, references.values, contexts.values, filter(None, systems), filter(None, dialogues))
         "".join(texts).encode()
     except (InvalidError, UnicodeEncodeError):  # the second one: half of a surrogate pair
         return None
-    return PlainRows(responses, references, contexts, systems, dialogues, turns)
-
-
-def _may_be_plain(columns: Mapping[str, object], names: FieldNames) -> bool:
-    """Return whether rows with these fields have a response and nothing that only `FieldReader` reads."""
-    simple = names.response in columns and not (names.kept or names.columns or names.scores or names.paths)
-    return simple and columns.keys().isdisjoint(names.careful) and not list_unlike(columns, names)
+    shown = {"reply", "id", "reference", "system", *(["context"] if is_prompt else [])}
+    read = {} if types == {str} else {"system": "the file name"}
+    read |= {name: field for name, field in chosen.items() if name in shown and field in there and types == {dict}}
+    return PlainRows(responses, references, contexts, systems, dialogues, turns), read
 
 
 def _read_plain_texts(column: list[Any]) -> Texts:
@@ -525,7 +430,9 @@ def _read_rows(
 def _list_requests(found: Sequence[ReplyRow]) -> list[ReplyRow]:
     """Return the reply that was due where a row that is skipped has a turn of the user."""
     asked = next((row for row in found if row.asked > 0 or (row.context and row.asked < 0)), None)
-    return [] if asked is None else [asked._replace(response="", references=(), continues=False, failure=SKIPPED)]
+    if asked is None:
+        return []
+    return [replace(asked, response="", references=(), continues=False, failure=SKIPPED)]
 
 
 def _read_given(reader: FieldReader, given: object, gathered: _RowCollector) -> Iterator[ReplyRow]:
@@ -567,19 +474,21 @@ def _add_values(replies: list[ReplyRow], values: Mapping[Input, Any]) -> list[Re
     """Return replies with the values of the row that they are from; they count in the last of several replies."""
     if not replies:
         return replies
+    *others, last = replies
     own = {name: value for name, value in values.items() if not any(name in reply.values for reply in replies)}
-    scores = {**values.get(inputs.SCORES, {}), **replies[-1].values.get(inputs.SCORES, {})}
-    last = {**own, **replies[-1].values, **({inputs.SCORES: scores} if scores else {})}
     has_scores = any(inputs.SCORES in reply.values for reply in replies)
-    shared = {**own, **({} if has_scores else {inputs.SCORES: None})}
-    return [*(reply._replace(shared=shared) for reply in replies[:-1]), replies[-1]._replace(values=last)]
+    for reply in others:
+        reply.shared = {**own, **({} if has_scores else {inputs.SCORES: None})}
+    scores = {**values.get(inputs.SCORES, {}), **last.values.get(inputs.SCORES, {})}
+    last.values = {**own, **last.values, **({inputs.SCORES: scores} if scores else {})}
+    return replies
 
 
 def _read_row(
     reader: FieldReader, row: RowObject, labels: Sequence[Sequence[str]], gathered: _RowCollector
-) -> Iterator[ReplyRow]:
+) -> list[ReplyRow]:
     """Read one row, with the names of our fields."""
-    names, trials = reader.names, gathered.trials
+    names, chat = reader.names, None
     system, dialogue = reader.read_system(row), reader.read_dialogue(row)
     if names.messages in row and row[names.messages] is None and names.response not in row:
         row = {**row, names.messages: []}  # nobody speaks
@@ -594,33 +503,29 @@ def _read_row(
             named = gathered.name_chat(reader, system, named, parse_cell(row[names.messages]))
         dialogue = named or f"line {reader.line}"
         chat = Chat(reader, row, system, dialogue, labels)
-        trial, (calls, expected) = trials.read(reader, row, system, dialogue), reader.read_calls(row, chat.log)
-        responses = chat.close(trial is not None, bool(calls))
-        if len(responses) == 1:
-            mine, seconds = reader.read_turn_labels(row), reader.read_latency(row)
-            first = responses[0]
-            seconds = seconds if first.latency is None else first.latency
-            responses = [first._replace(turn_labels=first.turn_labels or mine, latency=seconds)]
+    elif row.get(JOINED):
+        dialogue = dialogue or reader.read_identifier(row, "id")
+    trial = gathered.trials.read(reader, row, system, dialogue)
+    calls, expected = reader.read_calls(row, None if chat is None else chat.log)
+    gathered.counts["scores", system] += count_scores(row, row.get(names.messages)) or _count_rewards(trial)
+    if chat is not None:
+        replies = chat.close(trial is not None, bool(calls))
+        if len(replies) == 1:
+            replies[0].values = reader.read_values(row) | replies[0].values
         elif reader.read_turn_labels(row) is not None:
             add_warning(f"{names.labels} of a whole chat are not read; put them into its messages")
-        gathered.counts["scores", system] += count_scores(row, row[names.messages]) or _count_rewards(trial)
-        if responses:
-            responses[0] = responses[0]._replace(trial=trial)
-            responses[-1] = responses[-1]._replace(calls=calls, expected=expected)
-        yield from responses
     else:
-        dialogue = dialogue or reader.read_identifier(row, "id") if row.get(JOINED) else dialogue
-        trial, (calls, expected) = trials.read(reader, row, system, dialogue), reader.read_calls(row)
-        gathered.counts["scores", system] += count_scores(row) or _count_rewards(trial)
         (response, failure), references = reader.read_response(row), reader.read_references(row)
         if failure == MISSING and calls:  # it only calls tools
             failure = None
-        (context, roles), turn = reader.read_context(row), reader.read_turn(row)
-        own = (False, system, dialogue, turn, labels, calls, expected, trial)
-        more = (reader.read_turn_labels(row), reader.read_latency(row), failure)
-        asked = row.get(ASKED)
+        (context, roles), turn, asked = reader.read_context(row), reader.read_turn(row), row.get(ASKED)
         asked = asked if isinstance(asked, int) else -1
-        yield ReplyRow(response, references, context, roles, *own, *more, asked)
+        place = (False, system, dialogue, turn, labels)
+        replies = [ReplyRow(response, references, context, roles, *place, failure, asked, reader.read_values(row))]
+    if replies:
+        replies[0].values[inputs.TRIALS] = trial and [trial]
+        replies[-1].values |= {inputs.CALLS: calls, inputs.EXPECTED_CALLS: expected}
+    return replies
 
 
 def _read_reward(value: object) -> float | None:
@@ -716,16 +621,14 @@ def _find_field(records: Records, held: Sequence[tuple[int, object]], names: Fie
 
     It is the name of the need where the rows have no fields.
     """
-    there = records.header or tuple(dict.fromkeys(key for _, row in held if isinstance(row, dict) for key in row))
+    there = tuple(dict.fromkeys(key for _, row in held if isinstance(row, dict) for key in row))
     own = names.name(need)
     if not there:
         return own
     found = next((name for name in (own, names.response) if name in there), there[0] if len(there) == 1 else None)
     if found is None:
         what, remedy = describe_missing(own, str(need), there)
-        records.problems.append(
-            Problem(records.where, held[0][0] if held and records.header is None else 1, what, remedy)
-        )
+        records.problems.append(Problem(records.where, held[0][0], what, remedy))
         records.raise_problems()
     return found or own
 
@@ -733,13 +636,3 @@ def _find_field(records: Records, held: Sequence[tuple[int, object]], names: Fie
 def no_rows(where: str) -> Problem:
     """Return the problem of an input without a single response."""
     return Problem(where, None, "holds no rows", "give at least one response")
-
-
-def _require_response(records: Records, names: FieldNames) -> None:
-    """Raise one error for a table without the column, instead of one for each of its rows."""
-    there = records.header
-    if there is None or may_hold_rows(there, names):
-        return
-    looks_like = explain_shape(dict.fromkeys(there, ""), names)
-    what, remedy = looks_like or describe_missing(names.response, "response", there, "column")
-    raise DataError([*records.problems, Problem(records.where, 1, what, remedy)])

@@ -1,8 +1,8 @@
 """JSON documents: any document of a file, and documents of rows.
 
 A document of rows is a list of strings, a list of row objects, an object of system name -> such a list, a single row of
-a known shape, or a log that holds a list of these (`row_shapes`). It is parsed as a whole. The parser keeps no line
-numbers, so the lines of the items are found afterwards, and only if a problem needs them.
+a known shape, or a log that holds a list of these (`row_shapes`). It is parsed as a whole; the parser keeps no line
+numbers, so a problem names the item of the list.
 """
 
 from __future__ import annotations
@@ -27,8 +27,15 @@ import orjson
 from dialeval.core.arrays import Bytes
 from dialeval.core.columns import TextColumn
 from dialeval.core.errors import DataError, Problem, ProblemList
-from dialeval.io.delimited import encoding_problem, find_encoding_problems, split
-from dialeval.io.opening import PathSource, read_bytes, strip_mark, unpacked_limit
+from dialeval.io.opening import (
+    PathSource,
+    encoding_problem,
+    find_encoding_problems,
+    read_bytes,
+    split_lines,
+    strip_mark,
+    unpacked_limit,
+)
 from dialeval.io.row_shapes import find_document_rows, find_shape, is_row, join_documents, value_at
 from dialeval.io.rows import Records, kind_of
 
@@ -53,7 +60,7 @@ def parse_bytes(data: Bytes, where: str, form: str = "write a JSON document") ->
         if not data.tobytes().strip():
             raise DataError(Problem(where, None, "is empty", form)) from None
         what = f"not JSON ({error.msg.partition(': line')[0]})"
-        problems = find_encoding_problems(split(data, where), where)
+        problems = find_encoding_problems(split_lines(data, where), where)
         raise DataError(problems or Problem(where, error.lineno, what, "correct it there")) from None
 
 
@@ -64,16 +71,13 @@ def read_json(path: PathSource) -> dict[str | None, Records]:
     try:
         document = parse_bytes(data, where, _FORMS)
     except DataError:
-        if len(several := _parse_several(data)) < 2:
+        if len(documents := _parse_several(data)) < 2:
             raise
-        starts, documents = zip(*several, strict=True)
-        if (rows := join_documents(documents)) is not None:
-            return {None: Records(where, enumerate(rows, 1))}
-        return {None: Records(where, enumerate(documents, 1), lines=lambda: starts)}
+        document = documents
     if isinstance(document, list):
         if (rows := join_documents(document)) is not None and document:
             return {None: Records(where, enumerate(rows, 1))}
-        return {None: Records(where, enumerate(document, 1), lines=partial(_find_item_lines, data, None))}
+        return {None: Records(where, enumerate(document, 1), items_of="")}
     if not isinstance(document, dict) or not document:
         what = "is an empty object" if isinstance(document, dict) else f"is {kind_of(document)}"
         raise DataError(Problem(where, 1, what, _FORMS))
@@ -81,9 +85,7 @@ def read_json(path: PathSource) -> dict[str | None, Records]:
         return {None: Records(where, [(1, document)])}
     log = find_document_rows(document)
     if log is not None:
-        path, rows = log
-        lines = None if "." in path else partial(_find_item_lines, data, path)
-        return {None: Records(where, enumerate(rows, 1), lines=lines)}
+        return {None: Records(where, enumerate(log[1], 1), items_of=log[0])}
     if is_row(document) or not all(isinstance(value, list) for value in document.values()):
         return {None: Records(where, [(1, document)])}
     kinds = {name: "an empty list" if items == [] else kind_of(items) for name, items in document.items()}
@@ -97,18 +99,20 @@ def read_json(path: PathSource) -> dict[str | None, Records]:
     shapes = [find_shape(items[0]) for items in document.values() if items and isinstance(items[0], dict)]
     if shapes and all(shape is not None and shape.assembler == "spans" for shape in shapes):  # spans by operation
         return {None: Records(where, enumerate(chain.from_iterable(document.values()), 1))}
-    return {
-        name: Records(where, enumerate(items, 1), lines=partial(_find_item_lines, data, name))
-        for name, items in document.items()
-    }
+    return {name: Records(where, enumerate(items, 1), items_of=name) for name, items in document.items()}
 
 
-def _parse_several(data: Bytes) -> list[tuple[int, Any]]:
-    """Return documents that follow each other, as SDKs print spans, with their lines; none if one is not JSON."""
-    try:
-        return [(line, orjson.loads(text)) for line, text in _read_items(data.tobytes().decode(), 0, "")]
-    except (ValueError, RecursionError):
-        return []
+def _parse_several(data: Bytes) -> list[Any]:
+    """Return documents that follow each other, as SDKs print spans; none if one is not JSON."""
+    documents, position = list[Any](), 0
+    with suppress(ValueError, RecursionError):
+        text = data.tobytes().decode()
+        while (position := _GAP.match(text, position).end()) < len(text):  # type: ignore[union-attr]
+            start = position
+            _, position = _DECODER.raw_decode(text, start)
+            documents.append(orjson.loads(text[start:position]))
+        return documents
+    return []
 
 
 _MEMBER = re.compile(
@@ -202,42 +206,6 @@ def _explain_archive_errors(where: str) -> Iterator[None]:
         raise DataError(Problem(where, None, what, _CONVERT)) from None
 
 
-def _find_item_lines(data: Bytes, name: str | None) -> list[int]:
-    """Return the line on which each item of a list starts; fewer where the document is nested too deeply."""
-    text, lines = data.tobytes().decode(), list[int]()
-    with suppress(RecursionError):
-        position = _skip_gap(text, 0) + 1 if name is None else _find_list_start(text, name)
-        for line, _ in _read_items(text, position, "]"):
-            lines.append(line)
-    return lines
-
-
-def _read_items(text: str, position: int, end: str) -> Iterator[tuple[int, str]]:
-    """Yield the line and the text of each item from a position on, until `end` follows."""
-    line, counted = 1, 0
-    while text[(position := _skip_gap(text, position)) : position + 1] != end:
-        line, counted = line + text.count("\n", counted, position), position
-        _, position = _DECODER.raw_decode(text, position)
-        yield line, text[counted:position]
-
-
-def _find_list_start(text: str, name: str) -> int:
-    """Return where the items of the list called `name` begin; the last one of that name, as in the parsed document."""
-    start = position = _skip_gap(text, 0) + 1
-    while text[position := _skip_gap(text, position)] != "}":
-        key, position = _DECODER.raw_decode(text, position)
-        position = _skip_gap(text, position)
-        if key == name:
-            start = position + 1
-        _, position = _DECODER.raw_decode(text, position)
-    return start
-
-
-def _skip_gap(text: str, position: int) -> int:
-    gap = _GAP.match(text, position)
-    return gap.end() if gap else position
-
-
 # JSONL: one JSON value per line, a row object or a plain string.
 #
 # LF and CRLF end a line, blank lines are skipped, a byte order mark is dropped. Every line that is not JSON is a
@@ -250,7 +218,7 @@ _OTLP = re.compile(rb'\s*\{\s*"resource(Spans|Logs|Metrics)"')
 def read_jsonl(path: PathSource) -> Records:
     """Return the rows of a file, parsed when they are asked for."""
     where = str(path)
-    return parse_lines(split(read_bytes(path), where), where)
+    return parse_lines(split_lines(read_bytes(path), where), where)
 
 
 def parse_lines(lines: TextColumn, where: str) -> Records:

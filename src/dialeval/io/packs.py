@@ -9,7 +9,6 @@ so it is complete or absent. The manifest also records the digest of the downloa
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import shutil
@@ -22,7 +21,7 @@ from typing import TYPE_CHECKING
 from dialeval.core import validation
 from dialeval.core.errors import DataError, Problem, SettingError, suggest
 from dialeval.core.features import list_features, list_installed, read_table
-from dialeval.core.files import build_folder, cache_folder, cache_root, discard, sha256_of
+from dialeval.core.files import build_folder, cache_root, discard, sha256_of
 from dialeval.core.fingerprint import short_digest
 
 if TYPE_CHECKING:
@@ -205,10 +204,11 @@ def remove_pack(name: str) -> None:
 
 
 def _discard_pack(pack: Pack, folder: Path) -> None:
-    from dialeval.io.vectors import forget  # which imports this module
+    from dialeval.io.vectors import find_entry  # which imports this module
 
-    for file_name in pack.files:
-        forget(pack.path / file_name)
+    for facts in pack.files.values():
+        if (entry := find_entry(facts.sha256)).exists():
+            discard(entry)
     discard(folder)
 
 
@@ -222,22 +222,16 @@ def require_pack(name: str) -> Pack:
 def _install_from_address(source: PackSource, address: str, folder: Path, progress: Progress | None) -> str | None:
     """Download and unpack what is kept; return the SHA-256 of the download, where it is one file."""
     # Imported here, since looking up a pack needs no network modules.
-    from dialeval.io.download import check_address, download, hide_query, unpack
+    from dialeval.io.download import download, hide_query, unpack
 
     if source.builder is not None:
         import_module(source.builder).build_remote(address, folder, progress, source.version)
         return None
-    name = hashlib.sha256(check_address(address).encode()).hexdigest()[:16]
-    archive = cache_folder("downloads") / f"{source.name}-{name}"
-    if archive.is_symlink() or not archive.is_file():
-        download(address, archive, progress, _MOST_BYTES)
-    try:
-        unpack(archive, source.files, folder, _MOST_BYTES, hide_query(address))
-        digest = sha256_of(archive)
-    except DataError:
-        archive.unlink(missing_ok=True)  # it would be refused again
-        raise
-    archive.unlink(missing_ok=True)
+    archive = folder / "download"
+    download(address, archive, progress, _MOST_BYTES)
+    unpack(archive, source.files, folder, _MOST_BYTES, hide_query(address))
+    digest = sha256_of(archive)
+    archive.unlink()
     return digest
 
 

@@ -2,8 +2,7 @@
 
 A `str` or a path-like is the path of a file; a list holds texts or row objects; a mapping names its values; tables and
 columns of Arrow, pandas, polars and Hugging Face datasets are accepted too. A folder is many systems: every file in it
-in the order of names, except hidden ones, `metrics.txt`, folders, documents and programs. A folder to which Hugging
-Face saved a dataset is one table.
+in the order of names, except hidden ones, `metrics.txt`, folders, documents and programs.
 """
 
 from __future__ import annotations
@@ -27,12 +26,11 @@ from dialeval.core.columns import ColumnData, FieldColumn, RaggedColumn, TextCol
 from dialeval.core.errors import DataError, Problem, SettingError, add_warning, collect_warnings, escape_surrogates
 from dialeval.core.inputs import Input
 from dialeval.core.rowtable import RUN_FILE
-from dialeval.io import delimited, json, parquet
-from dialeval.io.delimited import read_lines
+from dialeval.io import json, tables
 from dialeval.io.fields import FieldReader
 from dialeval.io.gathering import gather_rows, gather_texts
 from dialeval.io.logs import read_markdown
-from dialeval.io.opening import LINES, PathSource, format_of, stem_of
+from dialeval.io.opening import LINES, PathSource, format_of, read_lines, stem_of
 from dialeval.io.outcomes import account_for, join_parts, mark_outcomes
 from dialeval.io.row_shapes import count_values, find_document_rows, find_shape
 from dialeval.io.rows import (
@@ -57,8 +55,6 @@ UNNAMED = "system"
 _Content: TypeAlias = TextColumn | dict[str | None, Records]
 """The content of a source: lines, or lists of rows by name (None: without a name)."""
 
-_DATASET = frozenset({"dataset_info.json", "state.json"})
-"""Files next to the tables of a saved dataset of Hugging Face."""
 _INDEX, _SIMULATIONS = "results.json", "simulations"
 """The file and the folder in a run of tau2-bench."""
 _NO_RESPONSES = re.compile(
@@ -117,7 +113,7 @@ def check(
     names = FieldNames.of(fields, **reading)
     with collect_warnings() as notes:
         try:
-            files = find_response_files(path) if is_folder(path) and _find_folder_reader(path) is None else [path]
+            files = find_response_files(path) if is_folder(path) and not _is_simulations(path) else [path]
             systems = _chain(partial(read_responses, file, fields, **reading) for file in files)
             return join_parts(systems), [], notes
         except DataError as error:
@@ -265,13 +261,12 @@ def _add_scores(
 def find_response_files(folder: PathSource) -> list[Path]:
     """Return the files of a folder that hold responses, in the order of their names."""
     entries = _list_files(folder)
-    facts = _DATASET if {entry.name for entry in entries} >= _DATASET else frozenset()
     run_files: set[str] = set()
     if any(entry.name == RUN_FILE for entry in entries):
         from dialeval.core.result import files_of  # loads msgspec
 
         run_files = {path.name for path in files_of(folder)}
-    files = [entry for entry in entries if _is_response_file(entry) and entry.name not in facts | run_files]
+    files = [entry for entry in entries if _is_response_file(entry) and entry.name not in run_files]
     if run_files and not files:
         remedy = "pass the files that were scored, or give the run to `dialeval compare` or `dialeval report`"
         raise DataError(Problem(os.fspath(folder), None, "is a saved run and no folder of responses", remedy))
@@ -331,8 +326,8 @@ def _read_systems(source: object, names: FieldNames, name: str | None) -> list[R
         systems = _chain(partial(_read_systems, value, names, key) for key, value in named)
     elif not isinstance(source, str | os.PathLike):
         systems = read_source(source, name or "responses", names, name or UNNAMED)
-    elif is_folder(source) and (read := _find_folder_reader(source)) is not None:
-        systems = read(source, names)
+    elif is_folder(source) and _is_simulations(source):
+        systems = _read_simulations(source, names)
     elif is_folder(source):
         systems = _chain(partial(_read_systems, file, names, None) for file in find_response_files(source))
     else:
@@ -363,12 +358,9 @@ def _list_rows(columns: Mapping[Any, Any], names: FieldNames) -> list[dict[str, 
     return [dict(zip(map(str, columns), row, strict=True)) for row in zip(*values, strict=True)]
 
 
-def _find_folder_reader(folder: PathSource) -> Callable[[PathSource, FieldNames], list[Rows]] | None:
-    """Return what reads a folder that is one input; None for one with a file for each system."""
-    if all(Path(folder, name).is_file() for name in _DATASET):
-        return _read_dataset
-    is_run = Path(folder, _INDEX).is_file() and Path(folder, _SIMULATIONS).is_dir()
-    return _read_simulations if is_run else None
+def _is_simulations(folder: PathSource) -> bool:
+    """Return whether a folder is a run of tau2-bench, and not one with a file for each system."""
+    return Path(folder, _INDEX).is_file() and Path(folder, _SIMULATIONS).is_dir()
 
 
 def _read_simulations(folder: PathSource, names: FieldNames) -> list[Rows]:
@@ -380,23 +372,6 @@ def _read_simulations(folder: PathSource, names: FieldNames) -> list[Rows]:
     _, rows = find_document_rows(document) or ("", simulations)
     name = escape_surrogates(Path(folder).resolve().name)
     return gather_rows(Records(os.fspath(folder), enumerate(rows, 1)), names, name)
-
-
-def _read_dataset(folder: PathSource, names: FieldNames) -> list[Rows]:
-    """Return the rows of a saved dataset: all its files are one table, called by the folder."""
-    import pyarrow as pa
-
-    where = os.fspath(folder)
-    tables = read_each(
-        partial(parquet.read_table, file, names, inputs.RESPONSE) for file in find_response_files(folder)
-    )
-    try:
-        table = pa.concat_tables(tables)
-    except pa.ArrowInvalid as error:
-        what = f"its files do not have the same columns ({str(error).splitlines()[0]:.200})"
-        raise DataError(Problem(where, None, what, "save the dataset again")) from None
-    records = parquet.make_records(table, where, names)
-    return gather_rows(records, names, escape_surrogates(Path(where).resolve().name))
 
 
 def read_source(source: object, where: str, names: FieldNames, system: str) -> list[Rows]:
@@ -433,11 +408,11 @@ def _read_content(source: object, where: str, names: FieldNames, need: Input = i
         source = list(source)  # such as a column of a Hugging Face dataset, which reads its values when asked
     if isinstance(source, LISTS):
         return {None: Records(where, enumerate(source, 1))}
-    table = parquet.to_table(source, where, names, need)
+    table = tables.to_table(source, where, names, need)
     if table is None:
         remedy = "pass a path, a list of strings, a list of rows, a mapping of these, or a table"
         raise DataError(Problem(where, None, f"cannot read rows from {kind_of(source)}", remedy))
-    return {None: parquet.make_records(table, where, names, need)}
+    return {None: tables.make_records(table, where, names, need)}
 
 
 def read_records(
@@ -455,10 +430,9 @@ _READERS: dict[str, Callable[[PathSource, FieldNames, Input | None], dict[str | 
     "markdown": lambda path, *_: {None: read_markdown(path)},
     "eval": lambda path, *_: json.read_archive(path),
     "jsonl": lambda path, *_: {None: json.read_jsonl(path)},
-    "csv": lambda path, names, _: {None: delimited.read(path, names, ",")},
-    "tsv": lambda path, names, _: {None: delimited.read(path, names, "\t")},
-    "parquet": lambda path, *rest: {None: parquet.read(path, *rest)},
-    "arrow": lambda path, *rest: {None: parquet.read(path, *rest)},
+    "csv": lambda path, names, _: {None: tables.read_delimited(path, names, ",")},
+    "tsv": lambda path, names, _: {None: tables.read_delimited(path, names, "\t")},
+    "parquet": lambda path, *rest: {None: tables.read_parquet(path, *rest)},
 }
 """The reader of each format in `opening.FORMATS` that is not lines."""
 

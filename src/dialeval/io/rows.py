@@ -7,6 +7,7 @@ Suites bring columns of their own. All columns of a system are equally long, and
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
@@ -35,7 +36,6 @@ from dialeval.io import row_shapes
 if TYPE_CHECKING:
     import builtins
 
-    import pyarrow as pa
 
 __all__ = ["NO_TURN", "Rows", "split_systems"]
 
@@ -417,17 +417,15 @@ class Records:
     """Parsed rows with the line of each, read lazily.
 
     `problems` grows with what does not parse, and the consumer adds its own, so that the list is in file order.
-    `header` holds the columns of a table, which every row then has. Where rows are only numbered, as in a list, the
-    number stands for the line; in a JSON document `lines` finds the lines afterwards, if a problem needs them.
+    Where rows are only numbered, as in a list, the number stands for the line; problems of a JSON document name the
+    items of the list `items_of`.
     """
 
     where: str
     rows: Iterable[tuple[int, object]]
     problems: list[Problem] = field(default_factory=ProblemList)
-    header: tuple[str, ...] | None = None
-    lines: Callable[[], Sequence[int]] | None = None
-    table: pa.Table | None = None
-    """The Arrow table that the rows are of, if they are."""
+    items_of: str | None = None
+    """The name of the list in a JSON document; empty where it has none."""
 
     def __post_init__(self) -> None:
         if isinstance(self.problems, ProblemList):
@@ -441,9 +439,12 @@ class Records:
 
     def raise_problems(self) -> None:
         """Raise if anything is wrong."""
-        if self.problems and self.lines is not None:
-            lines = dict(enumerate(self.lines(), 1))
-            self.problems = [replace(each, line=lines.get(each.line or 0)) for each in self.problems]
+        if self.items_of is not None:
+            of = f" of {self.items_of!r:.60}" if self.items_of else ""
+            self.problems = [
+                replace(each, where=f"{each.where}, item {each.line}{of}" if each.line else each.where, line=None)
+                for each in self.problems
+            ]
         if self.problems:
             raise DataError(self.problems)
 
@@ -474,7 +475,7 @@ def read_number(value: object) -> float | None:
         number = float(value) if isinstance(value, str | int | float) else None
     except (ValueError, OverflowError):
         return None
-    return number if number is not None and np.isfinite(number) else None
+    return number if number is not None and math.isfinite(number) else None
 
 
 def kind_of(value: object) -> str:

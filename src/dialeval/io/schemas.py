@@ -97,8 +97,8 @@ class VectorEntry(Struct):
     """Digest of the words and numbers."""
     header: bool
     warning: str | None
-    files: dict[str, Count]
-    """The CRC-32 of each file but the matrix."""
+    words_check: Count
+    """The CRC-32 of `words.json`."""
 
 
 _LEAVES = {str: "a text", int: "a whole number", bool: "true or false"}

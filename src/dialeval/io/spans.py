@@ -26,11 +26,13 @@ from dialeval.io.scores import read_scores
 
 _TABLE = Path(__file__).with_name("traces.toml")
 _TOML = parse_toml(_TABLE.read_bytes(), str(_TABLE), "install dialeval again")
-PATHS = {
-    name: [(path, path.partition(".")[0] if "." in path else path) for path in paths.split(" | ")]
-    for name, paths in (_TOML["fields"] | _TOML["found"]).items()
-}
-"""The paths of a name, each with the key that it begins with."""
+_PATHS: dict[str, list[str]] = {name: paths.split(" | ") for name, paths in (_TOML["fields"] | _TOML["found"]).items()}
+_BY_KEY: dict[str, list[tuple[str, int, str]]] = {}
+"""By the first key of a path: names, their paths, and how many other paths of the name come before each."""
+for _name, _paths in _PATHS.items():
+    for _rank, _path in enumerate(_paths):
+        for _key in {_path, _path.partition(".")[0]}:
+            _BY_KEY.setdefault(_key, []).append((_name, _rank, _path))
 _KINDS = {name: kind for kind, names in _TOML["kinds"].items() for name in names}
 _INSIDE: dict[str, list[str]] = _TOML["inside"]
 _ONLY_LLM: list[str] = _TOML["only_llm"]["paths"]
@@ -135,8 +137,10 @@ class TraceSpan:
     inputs: list[Message]
     outputs: list[Message]
     error: str | None
-    given: RowObject
-    """All of its fields and attributes."""
+    facts: dict[str, Any]
+    """What is in its fields and attributes, by the names of `traces.toml`."""
+    by_events: bool
+    """Whether its input and output are messages of events."""
     scores: JsonObject = field(default_factory=dict)
 
     @property
@@ -156,13 +160,25 @@ class TraceSpan:
         return self.start <= other.end and other.start <= self.end  # type: ignore[operator]
 
 
+_NOTHING: tuple[object, ...] = (None, "", "{}", [], {})
+
+
+def find_values(given: Mapping[str, object]) -> dict[str, Any]:
+    """Return what is at the first path of each name that leads to something."""
+    found: dict[str, Any] = {}
+    ranks: dict[str, int] = {}
+    for key, value in given.items():
+        for name, rank, path in _BY_KEY.get(key, ()) if value not in _NOTHING else ():
+            if rank < ranks.get(name, len(_BY_KEY)):
+                inner = value if path == key else value_at(given, path)
+                if inner is value or inner not in _NOTHING:
+                    found[name], ranks[name] = inner, rank
+    return found
+
+
 def find_value(given: Mapping[str, object], name: str) -> Any:
     """Return what is at the first path of a name that leads to something."""
-    for path, head in PATHS[name]:
-        value = given.get(path) if path is head or path in given else value_at(given, path) if head in given else None
-        if value not in (None, "", "{}", [], {}):
-            return value
-    return None
+    return find_values(given).get(name)
 
 
 def _collect_indexed(flat: RowObject) -> None:
@@ -255,16 +271,17 @@ def _add_events(flat: RowObject, events: Sequence[RowObject]) -> None:
 def make_span(given: RowObject, reader: FieldReader) -> TraceSpan:
     """Return the span that an object of any program is."""
     flat = flatten(given)
-    kind = _find_kind(flat)
-    start, end = (_read_time(find_value(flat, name)) for name in ("start", "end"))
+    facts = find_values(flat)
+    kind = _find_kind(flat, str(facts.get("name")))
+    start, end = _read_time(facts.get("start")), _read_time(facts.get("end"))
     duration = read_number(flat.get("duration"))
     if end is None and start is not None and duration is not None:  # Jaeger has microseconds
         end = start + duration / 1e6
     inputs = [
-        *_read_messages(find_value(flat, "system"), SYSTEM, reader),
-        *_read_messages(find_value(flat, "input"), USER, reader),
+        *_read_messages(facts.get("system"), SYSTEM, reader),
+        *_read_messages(facts.get("input"), USER, reader),
     ]
-    output = find_value(flat, "output")
+    output = facts.get("output")
     if kind == "llm" and isinstance(output, str) and not _is_message(decode(output)):  # a reply in JSON is a text
         output = {"role": ASSISTANT, "content": output}
     outputs = _read_messages(output, ASSISTANT, reader)
@@ -274,29 +291,30 @@ def make_span(given: RowObject, reader: FieldReader) -> TraceSpan:
         outputs = [inputs.pop()]
     if kind == "tool":  # its input and output may be anything
         reader.problems.clear()
-    error, status = find_value(flat, "error"), find_value(flat, "status")
+    error, status = facts.get("error"), facts.get("status")
     failed = str(status).lower() in _FAILED or is_failed(flat.get("error"), status, None)
-    parent, trace, own_id = (read_name(find_value(flat, name)) for name in ("parent", "trace", "id"))
+    own_id = read_name(facts.get("id"))
     return TraceSpan(
         own_id or "",
-        trace or own_id or "",
-        not parent,
-        read_name(find_value(flat, "name")) or "",
+        read_name(facts.get("trace")) or own_id or "",
+        not read_name(facts.get("parent")),
+        read_name(facts.get("name")) or "",
         kind,
         start,
         end,
-        read_name(find_value(flat, "model")),
+        read_name(facts.get("model")),
         inputs,
         outputs,
         (error if isinstance(error, str) and error else "error") if failed else None,
-        flat,
-        read_scores(list_span_scores(flat, of_spans=False)),
+        facts,
+        isinstance(flat.get("gen_ai.input.messages"), list),
+        read_scores(list_span_scores(facts.get("scores"), of_spans=False)),
     )
 
 
-def list_span_scores(flat: RowObject, of_spans: bool) -> Any:
+def list_span_scores(given: object, of_spans: bool) -> Any:
     """Return the scores of a trace or a span itself, or those that it lists for other spans."""
-    given = decode(find_value(flat, "scores"))
+    given = decode(given)
     if not isinstance(given, LISTS):
         return [] if of_spans else given
     return [
@@ -304,12 +322,11 @@ def list_span_scores(flat: RowObject, of_spans: bool) -> Any:
     ]
 
 
-def _find_kind(flat: RowObject) -> str:
-    for path, head in PATHS["kind"]:
-        value = value_at(flat, path) if path in flat or head in flat else None
+def _find_kind(flat: RowObject, name: str) -> str:
+    for path in _PATHS["kind"]:
+        value = value_at(flat, path) if path in flat or path.partition(".")[0] in flat else None
         if isinstance(value, str) and (kind := _KINDS.get(value.lower().split(" ")[0].rpartition("/")[2])) is not None:
-            is_other = kind == "llm" and _KINDS.get(str(find_value(flat, "name")).lower()) == "other"
-            return "other" if is_other else kind
+            return "other" if kind == "llm" and _KINDS.get(name.lower()) == "other" else kind
     is_llm = any(value_at(flat, path) not in (None, "{}") for path in _ONLY_LLM)
     return "llm" if is_llm else ""
 

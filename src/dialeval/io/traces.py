@@ -32,7 +32,6 @@ from dialeval.core.validation import JsonObject
 from dialeval.io.calls import dump
 from dialeval.io.fields import FieldReader
 from dialeval.io.messages import Message
-from dialeval.io.row_shapes import value_at
 from dialeval.io.rows import ASSISTANT, SYSTEM, TOOL, USER, FieldNames, RowObject, read_number
 from dialeval.io.scores import read_scores
 from dialeval.io.spans import (
@@ -40,12 +39,12 @@ from dialeval.io.spans import (
     HOLD_TEXTS,
     LISTED,
     MARKERS,
-    PATHS,
     SESSION,
     Export,
     TraceSpan,
     decode,
     find_value,
+    find_values,
     flatten,
     list_span_scores,
     make_span,
@@ -113,7 +112,7 @@ def _list_inner_spans(document: RowObject) -> Iterator[RowObject]:
 
 
 def _looks_like_span(document: RowObject) -> bool:
-    has_time = any(value_at(document, path) is not None for path, _ in (*PATHS["start"], *PATHS["end"]))
+    has_time = not {"start", "end"}.isdisjoint(find_values(document))
     is_typed = any(name in document for name in ("type", "run_type", "span_kind", "span_attributes", "metrics"))
     has_texts = any(name.partition(".")[0] in HOLD_TEXTS for name in document)
     return has_texts and (has_time or is_typed)
@@ -140,13 +139,13 @@ def assemble(rows: Iterable[tuple[int, object]], where: str, names: FieldNames) 
     groups: dict[str, list[str]] = {}
     for trace in traces:
         groups.setdefault(conversations.get(trace, trace), []).append(trace)
-    met = _Met()
+    met, reader = _Met(), FieldReader("", names, [])
     for conversation, members in groups.items():
         held = [span for trace in members for span in traces.pop(trace)]
-        builder = _Builder(conversation or "trace", names, met)
-        spans = [make_span(given, builder.reader) for given in _merge(open_span(span) for _, span in held)]
-        row = builder.build(_place_scores(spans))
-        met.unread += len(builder.reader.problems)
+        spans = [make_span(given, reader) for given in _merge(open_span(span) for _, span in held)]
+        row = _Builder(conversation or "trace", met).build(_place_scores(spans))
+        met.unread += len(reader.problems)
+        reader.problems.clear()
         if row is not None:
             yield held[0][0], row
     met.report(where)
@@ -156,7 +155,8 @@ def _merge(documents: Iterable[RowObject]) -> list[RowObject]:
     """Return spans, each once: one that is logged when it starts and when it ends, or whose events are log records."""
     merged: dict[tuple[object, ...], RowObject] = {}
     for at, document in enumerate(documents):
-        key = (read_name(find_value(document, "trace")), read_name(find_value(document, "id")) or at)
+        facts = find_values(document)
+        key = (read_name(facts.get("trace")), read_name(facts.get("id")) or at)
         known = merged.setdefault(key, document)
         if known is not document:
             for name, value in document.items():
@@ -174,7 +174,7 @@ def _place_scores(spans: list[TraceSpan]) -> list[TraceSpan]:
     """Return spans with the scores that a trace lists for them."""
     by_id = {span.id: span for span in spans}
     for span in spans:
-        for item in list_span_scores(span.given, of_spans=True):
+        for item in list_span_scores(span.facts.get("scores"), of_spans=True):
             by_id.get(str(find_value(item, "observation")), span).scores |= read_scores([item])
     return spans
 
@@ -233,8 +233,7 @@ class _Thread:
 class _Builder:
     """A builder of the chat of one conversation, span after span."""
 
-    def __init__(self, conversation: str, names: FieldNames, met: _Met) -> None:
-        self.reader = FieldReader("", names, [])
+    def __init__(self, conversation: str, met: _Met) -> None:
         self._conversation, self._met = conversation, met
         self._messages: list[RowObject | None] = []
         self._history: list[RowObject] = []
@@ -409,14 +408,13 @@ class _Builder:
 
     def _add_tool(self, span: TraceSpan, tools: Sequence[TraceSpan]) -> None:
         """Add the call of a tool and its result, as far as they are not known."""
-        name = read_name(find_value(span.given, "tool")) or span.name.rpartition(" ")[2]
-        given = find_value(span.given, "arguments")
-        call_id = read_name(find_value(span.given, "call_id"))
+        name = read_name(span.facts.get("tool")) or span.name.rpartition(" ")[2]
+        given = span.facts.get("arguments")
+        call_id = read_name(span.facts.get("call_id"))
         said = [" ".join(message.text for message in side if message.text) for side in (span.inputs, span.outputs)]
-        by_events = isinstance(span.given.get("gen_ai.input.messages"), list)  # arguments and result are messages
-        arguments = said[0] if by_events else find_value(span.given, "input")
+        arguments = said[0] if span.by_events else span.facts.get("input")
         arguments = _unwrap_only(arguments if given is None else given, "input")
-        raw = find_value(span.given, "result") or (said[1] if by_events else find_value(span.given, "output"))
+        raw = span.facts.get("result") or (said[1] if span.by_events else span.facts.get("output"))
         result = _unwrap_only(raw, "output")
         if not name:
             return
@@ -506,10 +504,9 @@ def _write(message: Message) -> RowObject:
 def _describe(span: TraceSpan) -> RowObject:
     """Return what a span says about its reply: latency, tokens, cost, scores, and errors."""
     seconds = None if span.start is None or span.end is None else span.end - span.start
-    facts = {name: find_value(span.given, name) for name in ("input_tokens", "output_tokens", "cost", "finish")}
-    finish = facts.pop("finish")
+    finish = span.facts.get("finish")
     more = {"latency": seconds, "finish_reason": finish if isinstance(finish, str) else None, "error": span.error}
-    numbers = {name: read_number(value) for name, value in facts.items()}
+    numbers = {name: read_number(span.facts.get(name)) for name in ("input_tokens", "output_tokens", "cost")}
     return {
         name: value for name, value in {**more, **numbers, "scores": span.scores or None}.items() if value is not None
     }

@@ -2,12 +2,18 @@
 
 `load_embeddings` takes
 
-- a file of word vectors (text, word2vec `.bin`): see `vector_files`;
+- a file of word vectors, plain or packed (`.gz`, `.zst`):
+  - text (GloVe, word2vec, fastText `.vec`): a line is a word and its numbers, separated by single spaces or tabs. A
+    first line of two integers is a header, `words dimension`. Numbers are float64, as `float` reads them;
+  - word2vec binary (`.bin`): a header line, then per word its bytes, a space, and little-endian float32 numbers;
 - the name of an installed data pack, `glove-6b`, or of one of its files, `glove-6b/glove.6B.100d.txt`: see `packs`;
 - `wordllama`, a table of word pieces inside a Python package.
 
-A file is parsed once; the parsed vectors are kept in the cache and memory-mapped. Numbers of text files are float64,
-equal to those of `float`; those of a binary file are float32. Either way vectors are returned as float64.
+A few lines that are no word with its numbers (such as words with spaces in GloVe, which no text contains, or words that
+are not UTF-8) are left out with a warning; a file with more than ten of them that are also more than 1% is refused, and
+so is one that has fewer words than its header says. Of two equal words the later counts.
+
+A file is parsed once. The parsed vectors are kept in the cache and memory-mapped.
 """
 
 from __future__ import annotations
@@ -16,15 +22,15 @@ import hashlib
 import json
 import logging
 import os
-import time
 import zlib
-from collections.abc import Iterable, Sequence
-from contextlib import suppress
-from dataclasses import dataclass
-from functools import cached_property
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from functools import cached_property, partial
 from importlib.util import find_spec
+from itertools import takewhile
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from statistics import mode
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -34,9 +40,9 @@ from dialeval.core.arrays import Floats
 from dialeval.core.columns import DIGEST_LENGTH
 from dialeval.core.errors import DataError, Problem, SettingError, suggest
 from dialeval.core.files import build_folder, cache_folder, discard, sha256_of
-from dialeval.core.validation import InvalidError
+from dialeval.core.validation import Array, InvalidError
+from dialeval.io.opening import change_problem, is_utf8, open_unpacked, packing_of
 from dialeval.io.packs import PACK_SOURCES, require_pack
-from dialeval.io.vector_files import Matrix, VectorFindings, read_vectors
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -44,178 +50,263 @@ if TYPE_CHECKING:
     from dialeval.io.schemas import VectorEntry
 
 
+# Files of word vectors.
+
+Matrix: TypeAlias = npt.NDArray[np.float32 | np.float64]
+WordRows: TypeAlias = tuple[list[bytes], Matrix]
+"""Some words of a file, and a matrix with a row for each."""
+
+_HEAD_LINES = 64
+_LONGEST_LINE = 1 << 24
+_ROWS = 1 << 14
+"""Rows of a binary file that are read at a time."""
+_LARGEST_DIMENSION = 1 << 20
+_FEW, _FRACTION = 10, 0.01
+_AS_TEXT = "give vectors as text, a word and its numbers in each line, or in the word2vec binary format (.bin)"
+
+
+class _VectorFile:
+    """A file of word vectors that is read once; what is not yielded is counted in `odd`."""
+
+    def __init__(self, path: Path) -> None:
+        self.where = str(path)
+        self.odd: Counter[str] = Counter()
+        self.promised: int | None = None
+        """The number of words that the header states."""
+        self._is_binary = (path.with_suffix("") if packing_of(path) else path).suffix.lower() == ".bin"
+
+    def read(self) -> Iterator[WordRows]:
+        """Yield the words that are UTF-8 and their vectors, in the order of the file; DataError for other files."""
+        count = 0
+        for words, rows in self._read_binary() if self._is_binary else self._read_text():
+            if not np.isfinite(rows).all():
+                word = words[int(np.isfinite(rows).all(axis=1).argmin())].decode(errors="replace")
+                raise self._refuse(f"the vector of {word!r:.40} has a number that is not finite", "correct it")
+            sound = [row for row, word in enumerate(words) if word.strip() and is_utf8(word)]
+            self.odd["no word in UTF-8"] += len(words) - len(sound)
+            count += len(sound)
+            yield [words[row] for row in sound], rows[sound]
+        odd = self.odd.total()
+        if odd > max(min(_FEW, count), _FRACTION * count) or not count:
+            raise self._refuse(f"holds {count:,} word vectors and {odd:,} other lines", _AS_TEXT)
+        if self.promised is not None and self.promised - count - odd > max(_FEW, _FRACTION * count):
+            what = f"the header promises {self.promised:,} words, but {count + odd:,} follow"
+            raise self._refuse(what, "get the whole file, or correct the header")
+
+    def warning(self) -> str | None:
+        """Return what was left out; None where nothing was."""
+        return (
+            "; ".join(
+                f"{count:,} line{'s' * (count > 1)} left out: {what}" for what, count in self.odd.items() if count
+            )
+            or None
+        )
+
+    def _refuse(self, what: str, remedy: str) -> DataError:
+        return DataError(Problem(self.where, None, what, remedy))
+
+    def _read_text(self) -> Iterator[WordRows]:
+        """Read lines with Arrow's CSV reader, whose floats equal those of `float`."""
+        import pyarrow as pa
+        from pyarrow import csv
+
+        def note_line(_row: object) -> str:
+            self.odd["no word with its numbers"] += 1
+            return "skip"
+
+        with open_unpacked(self.where) as stream:
+            head = [line for _ in range(_HEAD_LINES) if (line := stream.readline(_LONGEST_LINE))]
+        if b"\0" in b"".join(head):
+            raise self._refuse("is not a text file", _AS_TEXT)
+        lines = [line for line in head if line.strip()] or [b""]
+        first, sizes = lines[0].split(), [len(line.split()) - 1 for line in lines]
+        dimension = mode(sizes[1:] or sizes)
+        if len(first) == 2 and all(map(bytes.isdigit, first)) and (dimension > 1 or first[1] == b"1"):
+            self.promised, dimension = map(int, first)
+        if not 0 < dimension <= max(sizes):
+            raise self._refuse(f"has no {dimension:,} numbers in a line", _AS_TEXT)
+        sample = lines[-1].rstrip(b"\r\n")
+        delimiter = "\t" if b"\t" in sample else " "
+        ends = [""] if sample.endswith(delimiter.encode()) else []  # as the tool of word2vec writes
+        names = ["word", *map(str, range(dimension)), *ends]
+        types = {**dict.fromkeys(names, pa.float64()), "word": pa.binary(), "": pa.binary()}
+        try:
+            with open_unpacked(self.where) as stream:
+                batches = csv.open_csv(
+                    pa.PythonFile(stream, "r"),
+                    csv.ReadOptions(
+                        use_threads=False,
+                        block_size=_LONGEST_LINE,
+                        skip_rows=int(self.promised is not None),
+                        column_names=names,
+                    ),
+                    csv.ParseOptions(delimiter=delimiter, quote_char=False, invalid_row_handler=note_line),
+                    csv.ConvertOptions(column_types=types, null_values=[]),
+                )
+                for batch in batches:
+                    rows = (
+                        np.stack(batch.columns[1 : dimension + 1], axis=1) if len(batch) else np.empty((0, dimension))
+                    )
+                    yield batch["word"].to_pylist(), rows
+        except pa.ArrowInvalid as error:
+            raise self._refuse(f"is not a file of word vectors ({error})", _AS_TEXT) from None
+
+    def _read_binary(self) -> Iterator[WordRows]:
+        broken = self._refuse("is cut short, or is not in the word2vec binary format", _AS_TEXT)
+        with open_unpacked(self.where) as stream:
+            header = stream.readline(_HEAD_LINES).split()
+            if len(header) != 2 or not all(map(bytes.isdigit, header)):
+                raise broken
+            self.promised, dimension = map(int, header)
+            if not 0 < dimension <= _LARGEST_DIMENSION:
+                raise broken
+            for start in range(0, self.promised, _ROWS):
+                words, rows = [], []
+                for _ in range(min(_ROWS, self.promised - start)):
+                    letters = takewhile(lambda letter: letter not in (b" ", b""), iter(partial(stream.read, 1), None))
+                    words.append(b"".join(letters).removeprefix(b"\n"))
+                    rows.append(stream.read(4 * dimension))
+                    if len(rows[-1]) < 4 * dimension:
+                        raise broken
+                yield words, np.frombuffer(b"".join(rows), "<f4").reshape(len(rows), dimension)
+
+
 # Word vectors in the cache: parsed once, then memory-mapped.
 #
-# An *entry* is a folder of the cache; it never changes:
+# An *entry* is a folder of the cache, named by the SHA-256 of its source; it never changes:
 #
-# - `matrix.bin`: the vectors, row by row, little-endian;
-# - `index.npy`: for each distinct word its key (128 bits of BLAKE2b), in ascending order, with its row of the matrix
-#   and the CRC-32 of that row. Of two equal words the later counts;
-# - `words.json`: the distinct words in the order of their rows;
-# - `entry.json`: shape, type, content digest, what the reader found in addition to the vectors, the CRC-32 of the two
-#   files above, and a digest of itself.
+# - `rows.bin`: the vectors in the order of the file, little-endian, each with its CRC-32;
+# - `words.json`: their words;
+# - `entry.json`: shape, type, content digest, the CRC-32 of the words, and a digest of itself.
 #
-# The index is checked when an entry is opened, a row of the matrix when its vector is asked for. An entry that is
-# damaged is made anew from its source, with a line in the log.
+# The words are checked when an entry is opened, a row when its vector is asked for. An entry that is damaged is made
+# anew from its source, with a line in the log.
 #
-# The name of an entry is made of the path, size, times of change and inode of its source. A program can set a file's
-# time of modification, but not that of its last change (ctime), so both count. Where the source is so fresh that its
-# times prove nothing, the SHA-256 of its bytes is part of the name too. Entries of earlier states of a source are
-# removed after a day.
-#
-# The content digest covers the words and the vectors as float64 in file order, block by block as they are read: the
-# same for a text file and its compressed copy.
+# The content digest covers the words and the vectors as float64 in file order: the same for a text file and its
+# compressed copy.
 
-_LAYOUT = 4
+_LAYOUT = 5
 """Part of an entry's name: raise it when what is parsed, or how it is stored, changes."""
-_FRESH_SECONDS = 2.0
-"""File systems record times coarsely; a file changed twice within this span may look unchanged."""
-_OLD_SECONDS = 24 * 3600.0
-"""Machines may share a cache, but not a source: an entry of another state may be in use elsewhere."""
-_KEY_BYTES = 16
-_INDEX = np.dtype([("key", f"S{_KEY_BYTES}"), ("row", "<i8"), ("check", "<u4")])
-_CHECKED = ("index.npy", "words.json")
 _REMEDY = "remove it: it is rebuilt"
 _LOG = logging.getLogger("dialeval")
 
 
-@dataclass(frozen=True, slots=True)
-class _Entry:
-    """An opened entry; `keys` is the first column of the index, the rest stays on disk until it is read."""
+class _Entry(NamedTuple):
+    """An opened entry."""
 
-    folder: Path
     facts: VectorEntry
-    keys: npt.NDArray[np.bytes_]
-    index: npt.NDArray[np.void]
-    matrix: Matrix
+    rows: dict[str, int]
+    """The number of each word's row."""
+    table: Array
 
     def look_up(self, words: Sequence[str]) -> tuple[Floats, npt.NDArray[np.bool_]]:
         """Return what `Embeddings.vectors_for` returns; InvalidError where a row is not as it was written."""
-        # A lone surrogate has no UTF-8 form, so no file contains it; looking it up must not fail.
-        keys = _hash_words(word.encode("utf-8", "surrogatepass") for word in words)
-        at = np.minimum(np.searchsorted(self.keys, keys), len(self.keys) - 1)
-        in_vocabulary = self.keys[at] == keys
-        entries = self.index[at[in_vocabulary]]
-        read = self.matrix[entries["row"]]
-        if _check_rows(read, entries["row"]) != entries["check"].tolist():
-            raise InvalidError("matrix.bin is damaged")
-        vectors = np.zeros((len(words), self.matrix.shape[1]))
-        vectors[in_vocabulary] = read
+        numbers = np.array([self.rows.get(word, -1) for word in words], np.int64)
+        in_vocabulary = numbers >= 0
+        read = self.table[numbers[in_vocabulary]]
+        if _check_rows(read["vector"]) != read["check"].tolist():
+            raise InvalidError("rows.bin is damaged")
+        vectors = np.zeros((len(words), self.facts.shape[1]))
+        vectors[in_vocabulary] = read["vector"]
         return vectors, in_vocabulary
 
 
 class Embeddings:
     """Word vectors of a file: an opened entry, pickled as the place of its source.
 
-    `sha256` is the SHA-256 that the file must have, `digest` the content digest that it must lead to. `header` says
-    whether the first line of the file states the number of words, and `warnings` what is odd about it.
+    `sha256` is the SHA-256 that the file must have. `header` says whether the first line of the file states the number
+    of words, and `warnings` what is odd about it.
     """
 
-    def __init__(self, path: Path, name: str, sha256: str | None = None, digest: str | None = None) -> None:
+    def __init__(self, path: Path, name: str, sha256: str | None = None) -> None:
         self.name, self._path, self._sha256 = name, path, sha256
-        self._entry = self._load(digest)
+        self._entry = self._load()
         facts = self._entry.facts
         self.digest, self.dimension, self.header = facts.content, facts.shape[1], facts.header
-        self.warnings = (f"{name}: {facts.warning}",) if facts.warning else ()
+        self.warnings: tuple[str, ...] = (f"{name}: {facts.warning}",) if facts.warning else ()
 
-    def __reduce__(self) -> tuple[type[Embeddings], tuple[Path, str, str | None, str]]:
-        return Embeddings, (self._path, self.name, self._sha256, self.digest)
+    def __reduce__(self) -> tuple[type[Embeddings], tuple[Path, str, str | None]]:
+        return Embeddings, (self._path, self.name, self._sha256)
 
     def __len__(self) -> int:
         """Return the number of distinct words."""
-        return len(self._entry.keys)
+        return len(self._entry.rows)
 
     def __contains__(self, word: object) -> bool:
-        return isinstance(word, str) and bool(self.vectors_for([word])[1][0])
+        return word in self._entry.rows
 
     def words(self) -> list[str]:
-        """Return the distinct words in the order of their rows."""
-        return validation.read_json(self._entry.folder / "words.json", list[str], _REMEDY)
+        """Return the distinct words in the order of the file."""
+        return list(self._entry.rows)
 
     def vectors_for(self, words: Sequence[str]) -> tuple[Floats, npt.NDArray[np.bool_]]:
         """Return one row per word, and whether the word is known; the row of an unknown word is zero."""
-        for loaded_again in (False, True):
-            try:
-                return self._entry.look_up(words)
-            except InvalidError as error:
-                if loaded_again:  # else another process may have made the entry anew
-                    self._discard(self._entry.folder, error)
-                self._entry = self._load(self.digest)
-        with validation.explain_errors(self._entry.folder, "run again: it is then rebuilt"):
+        try:
+            return self._entry.look_up(words)
+        except InvalidError as error:
+            self._discard(error)
+        self._entry = self._load()
+        with validation.explain_errors(self._path, "run again"):
             return self._entry.look_up(words)
 
-    def _load(self, digest: str | None) -> _Entry:
+    def _load(self) -> _Entry:
         """Open the entry of the source; make it if it is not there or damaged."""
-        stamp = _stamp(self._path)
-        folder = _find_folder(self._path, stamp, self._sha256)
-        entry: _Entry | None = None
+        with validation.explain_errors(self._path, "grant read permission"):
+            sha256 = sha256_of(self._path)
+        if self._sha256 not in (None, sha256):
+            what, remedy = (
+                f"SHA-256 {sha256} instead of {self._sha256}",
+                "get the file again; or run again with this one",
+            )
+            raise DataError(Problem(str(self._path), None, what, remedy))
+        self._sha256 = sha256
+        folder = find_entry(sha256)
         if folder.exists():
             try:
-                entry = _open_entry(folder)
+                return _open_entry(folder)
             except (DataError, OSError, InvalidError) as error:
-                self._discard(folder, error)
-        entry = entry or self._build(folder, stamp)
-        if digest not in (None, entry.facts.content):
-            what, remedy = "the file has changed since the run began", "run again when nothing writes to it"
-            raise DataError(Problem(self.name, None, what, remedy))
-        return entry
-
-    def _discard(self, folder: Path, reason: object) -> None:
-        _LOG.warning("%s: its entry in the cache is damaged (%s) and is rebuilt", self.name, reason)
-        discard(folder)
-
-    def _build(self, folder: Path, stamp: list[int]) -> _Entry:
-        if self._sha256 is not None and (sha256 := sha256_of(self._path)) != self._sha256:
-            what, remedy = f"SHA-256 {sha256} instead of {self._sha256}", "run: dialeval data remove, then: data add"
-            raise DataError(Problem(str(self._path), None, what, remedy))
+                self._discard(error)
         with build_folder(folder) as unfinished:
             _write_entry(unfinished, self._path)
-            if _stamp(self._path) != stamp:
-                what, remedy = "the file changed while it was read", "run again when nothing writes to it"
-                raise DataError(Problem(str(self._path), None, what, remedy))
-        forget(self._path, _OLD_SECONDS)
+            if sha256_of(self._path) != sha256:
+                raise DataError(change_problem(str(self._path)))
         return _open_entry(folder)
 
-
-def forget(source: Path, seconds: float = 0.0) -> None:
-    """Remove the entries of a source that are older than some seconds."""
-    for entry in cache_folder("vectors").glob(f"{_hash_path(source)}-*"):
-        with suppress(FileNotFoundError):  # another process removes too
-            if entry.stat().st_mtime <= time.time() - seconds:
-                discard(entry)
+    def _discard(self, reason: object) -> None:
+        _LOG.warning("%s: its entry in the cache is damaged (%s) and is rebuilt", self.name, reason)
+        discard(find_entry(str(self._sha256)))
 
 
-def _write_entry(folder: Path, source: Path) -> None:
+def find_entry(sha256: str) -> Path:
+    """Return the place of the entry of a source with a digest."""
+    return cache_folder("vectors") / f"{sha256}-{_LAYOUT}"
+
+
+def _write_entry(folder: Path, path: Path) -> None:
     """Parse a source into the files of an entry."""
-    findings = VectorFindings()
-    every: list[bytes] = []
-    checks: list[int] = []
+    source = _VectorFile(path)
+    every: list[str] = []
     sha = hashlib.sha256()
     stored, dimension = np.dtype(np.float64), 0
-    with (folder / "matrix.bin").open("wb") as matrix:
-        for words, vectors in read_vectors(source, findings):
+    with (folder / "rows.bin").open("wb") as out:
+        for words, vectors in source.read():
             stored, dimension = vectors.dtype.newbyteorder("<"), vectors.shape[1]
-            rows = np.ascontiguousarray(vectors, stored)
-            matrix.write(rows.data)
-            checks += _check_rows(rows, range(len(every), len(every) + len(words)))
-            every += words
+            table = np.empty(len(words), _row_type(stored, dimension))
+            table["vector"] = vectors
+            table["check"] = _check_rows(table["vector"])
+            out.write(table.tobytes())
+            every += map(bytes.decode, words)
             sha.update(b"".join([b"%d:%s," % (len(word), word) for word in words]))
             # -0.0 and 0.0 are the same number, so they are the same content.
             sha.update(np.ascontiguousarray(vectors + 0.0, "<f8").data)
-    keys, last = np.unique(_hash_words(every)[::-1], return_index=True)
-    index = np.empty(len(keys), _INDEX)
-    index["key"], index["row"] = keys, len(every) - 1 - last
-    index["check"] = np.array(checks, np.uint32)[index["row"]]
-    np.save(folder / "index.npy", index, allow_pickle=False)
-    words_in_order = [every[row].decode() for row in np.sort(index["row"]).tolist()]
-    (folder / "words.json").write_text(json.dumps(words_in_order), "utf-8")
+    (folder / "words.json").write_text(json.dumps(every), "utf-8")
     facts = {
         "dtype": stored.str,
         "shape": [len(every), dimension],
         "content": sha.hexdigest()[:DIGEST_LENGTH],
-        "header": findings.header,
-        "warning": findings.warning(),
-        "files": {name: zlib.crc32((folder / name).read_bytes()) for name in _CHECKED},
+        "header": source.promised is not None,
+        "warning": source.warning(),
+        "words_check": zlib.crc32((folder / "words.json").read_bytes()),
     }
     (folder / "entry.json").write_bytes(validation.with_digest(facts))
 
@@ -225,41 +316,21 @@ def _open_entry(folder: Path) -> _Entry:
     from dialeval.io.schemas import VectorEntry
 
     facts, _ = validation.read_manifest(folder / "entry.json", VectorEntry, _REMEDY)
-    for name in _CHECKED:
-        if zlib.crc32(validation.read_bytes(folder / name, _REMEDY)) != facts.files.get(name):
-            raise InvalidError(f"{name} is damaged")
-    index = validation.read_array(folder / "index.npy", _INDEX, _REMEDY)
-    if not len(index) or not 0 <= index["row"].min() <= index["row"].max() < facts.shape[0]:
-        raise InvalidError("words are not where they should be")
-    matrix: Matrix = validation.map_array(folder / "matrix.bin", facts.dtype, facts.shape, _REMEDY)
-    return _Entry(folder, facts, np.ascontiguousarray(index["key"]), index, matrix)
+    words = validation.read_json(folder / "words.json", list[str], _REMEDY)
+    if len(words) != facts.shape[0] or zlib.crc32((folder / "words.json").read_bytes()) != facts.words_check:
+        raise InvalidError("words.json is damaged")
+    row_type = _row_type(np.dtype(facts.dtype), facts.shape[1])
+    table = validation.map_array(folder / "rows.bin", row_type, facts.shape[:1], _REMEDY)
+    return _Entry(facts, {word: row for row, word in enumerate(words)}, table)
 
 
-def _hash_words(words: Iterable[bytes]) -> npt.NDArray[np.bytes_]:
-    digests = b"".join([hashlib.blake2b(word, digest_size=_KEY_BYTES).digest() for word in words])
-    return np.frombuffer(digests, f"S{_KEY_BYTES}")
+def _row_type(stored: np.dtype[Any], dimension: int) -> np.dtype[np.void]:
+    return np.dtype([("check", "<u4"), ("vector", stored, (dimension,))])
 
 
-def _check_rows(matrix: Matrix, numbers: Iterable[int]) -> list[int]:
-    """Return the CRC-32 of each row, which depends on its number too."""
-    return [zlib.crc32(row, int(number) & 0xFFFFFFFF) for row, number in zip(matrix, numbers, strict=True)]
-
-
-def _stamp(source: Path) -> list[int]:
-    status = source.stat()
-    return [status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino]
-
-
-def _hash_path(source: Path) -> str:
-    return hashlib.sha256(bytes(source.resolve())).hexdigest()[:32]
-
-
-def _find_folder(source: Path, stamp: list[int], sha256: str | None) -> Path:
-    """Return the place of the entry of a source in its present state."""
-    is_fresh = max(stamp[:2]) / 1e9 + _FRESH_SECONDS >= time.time()
-    state = [stamp, sha256, sha256_of(source) if is_fresh else None]
-    name = f"{_hash_path(source)}-{hashlib.sha256(json.dumps(state).encode()).hexdigest()[:32]}-{_LAYOUT}"
-    return cache_folder("vectors") / name
+def _check_rows(vectors: Array) -> list[int]:
+    """Return the CRC-32 of each row."""
+    return [zlib.crc32(row.tobytes()) for row in vectors]
 
 
 _WORDLLAMA = "wordllama"
@@ -302,24 +373,15 @@ def load_embeddings(source: str | os.PathLike[str]) -> Embeddings | Subwords:
             if file_name not in pack.files:
                 held = ", ".join(pack.files)
                 raise SettingError(f"the data pack {pack_name} has no file {file_name!r}; it has {held}")
-            return _load_file(pack.file(file_name), f"{pack_name}/{file_name}", pack.files[file_name].sha256)
+            return Embeddings(pack.file(file_name), f"{pack_name}/{file_name}", pack.files[file_name].sha256)
     if path.is_file():
-        return _load_file(path, path.name)
+        return Embeddings(path, path.name)
     if path.suffix or len(path.parts) > 1 or not isinstance(source, str):
         what = "is a folder, not a file of word vectors" if path.is_dir() else "no such file"
         raise DataError(Problem(name, None, what, "give a file of word vectors or the name of a data pack"))
     choices = [*PACK_SOURCES, _WORDLLAMA]
     hint = suggest(name, choices, f"give a file or one of {', '.join(choices)}")
     raise SettingError(f"no word vectors named {name!r}; {hint}")
-
-
-def _load_file(path: Path, name: str, sha256: str | None = None) -> Embeddings:
-    try:
-        return Embeddings(path, name, sha256)
-    except PermissionError as error:
-        raise DataError(
-            Problem(str(path), None, "cannot be read: permission denied", "grant read permission")
-        ) from error
 
 
 class Subwords:
@@ -334,7 +396,9 @@ class Subwords:
 
     def __init__(self, folder: Path | None = None) -> None:
         self._folder = folder or _find_package()
-        self._matrix = _read_table(self._folder / _WEIGHTS)
+        path, remedy = self._folder / _WEIGHTS, f"run: pip install --force-reinstall {_WORDLLAMA}"
+        with validation.explain_errors(path, remedy):
+            self._matrix = validation.take_tensor(validation.read_tensors(path, remedy), _TENSOR, (None, None))
         self.dimension = int(self._matrix.shape[1])
 
     def __reduce__(self) -> tuple[type[Subwords], tuple[Path]]:
@@ -352,7 +416,7 @@ class Subwords:
             pieces = [piece for piece in word.ids if piece >= _MARKERS]
             if pieces and words[place]:
                 in_vocabulary[place] = True
-                # float64 before adding: the sums of float16 numbers are exact then, whatever the order.
+                # float64 before adding: the sums of numbers of float16 are exact then, whatever the order.
                 vectors[place] = self._matrix[pieces].astype(np.float64).sum(axis=0) / len(pieces)
         return vectors, in_vocabulary
 
@@ -372,18 +436,3 @@ def _find_package() -> Path:
             return folder
     problem = "holds no vectors here" if folders else "is not installed"
     raise SettingError(f"the package {_WORDLLAMA} {problem}; run: pip install 'dialeval[vectors]'")
-
-
-def _read_table(path: Path) -> npt.NDArray[np.float16]:
-    """Read the vectors of all pieces."""
-    from safetensors import SafetensorError, safe_open
-
-    try:
-        with safe_open(path, "np") as file:
-            table: npt.NDArray[np.float16] = file.get_tensor(_TENSOR)
-    except (SafetensorError, OSError):
-        table = np.empty(0, np.float16)
-    if table.dtype != np.float16 or table.ndim != 2:
-        remedy = f"run: pip install --force-reinstall {_WORDLLAMA}"
-        raise SettingError(f"{path} does not hold the expected table; {remedy}")
-    return table

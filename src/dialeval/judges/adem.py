@@ -125,9 +125,6 @@ SHIPPED = Path(__file__).parent / "checkpoints" / "dialogue"
 CASES = ("both", "context", "reference")
 """What a response is judged by: context and reference, or one of them."""
 
-DEVICES = ("cpu", "torch", "cuda")
-"""Where texts are encoded: by NumPy, by PyTorch on the processor, or by PyTorch on a GPU in bfloat16."""
-
 _TENSORS = ("context_left", "context_right", "reference_left", "reference_right", "response")
 _TILE = 1024
 """Rows that are scored at a time; always as many, so that a row's score does not depend on its neighbors."""
@@ -282,17 +279,17 @@ def load_adem(folder: str | os.PathLike[str]) -> AdemWeights:
 class TrainedJudge(Generic[AnyWeights]):
     """A judge whose weights are read when they are first needed, and which is pickled as it was given.
 
-    `source` is a folder, weights, or None for the shipped judge. `encoder` says where its encoder is if not where its
-    name says.
+    `source` is a folder, weights, or None for the shipped judge. `encoder` says where its encoder is, if it is neither
+    where its name says nor next to the folder.
     """
 
     _shipped_folder: ClassVar[Path]
 
-    def __init__(self, source: str | os.PathLike[str] | AnyWeights | None, encoder: Any, *more: str) -> None:
-        self._source, self._encoder, self._more = source, encoder, more
+    def __init__(self, source: str | os.PathLike[str] | AnyWeights | None = None, encoder: Any = None) -> None:
+        self._source, self._encoder = source, encoder
 
     def __reduce__(self) -> tuple[type[Any], tuple[object, ...]]:
-        return type(self), (self._source, self._encoder, *self._more)
+        return type(self), (self._source, self._encoder)
 
     @staticmethod
     def _load(folder: str | os.PathLike[str]) -> AnyWeights:
@@ -312,6 +309,14 @@ class TrainedJudge(Generic[AnyWeights]):
         check_libraries()
         return self._load(self._shipped_folder if self._source is None else self._source)
 
+    def locate_encoder(self) -> str | os.PathLike[str]:
+        """Return where the encoder is: the given place, a folder of its name next to the judge, or its name."""
+        name = self.weights.encoder
+        if self._encoder is None and isinstance(self._source, str | os.PathLike):
+            beside = Path(self._source).absolute().with_name(name) if name == Path(name).name else Path(name)
+            return beside if beside.is_dir() else name
+        return self._encoder or name
+
     @property
     def trained_on(self) -> list[str]:
         """The digests of the rated rows that it learned from; none where its document has none."""
@@ -325,7 +330,6 @@ class Judge(TrainedJudge[AdemWeights]):
     Args:
         source: The folder of the judge, or its weights; None: the shipped one.
         encoder: The sentence encoder; None: the one that the judge was trained with.
-        device: Where texts are encoded.
 
     Examples:
         >>> from dialeval.adem import Judge
@@ -335,22 +339,12 @@ class Judge(TrainedJudge[AdemWeights]):
 
     _shipped_folder, _load = SHIPPED, staticmethod(load_adem)
 
-    def __init__(
-        self,
-        source: str | os.PathLike[str] | AdemWeights | None = None,
-        encoder: str | os.PathLike[str] | SentenceVectors | None = None,
-        device: str = "cpu",
-    ) -> None:
-        if device not in DEVICES:
-            raise SettingError(f"texts are encoded on {', '.join(DEVICES)}, not on {device!r}")
-        super().__init__(source, encoder, device)
-
     @cached_property
     def vectors(self) -> SentenceVectors:
         """The vectors of the encoder that the weights were fitted to."""
         weights, vectors = self.weights, self._encoder
         if not isinstance(vectors, SentenceVectors):
-            vectors = open_vectors(vectors or weights.encoder, weights.tokens, *self._more)
+            vectors = open_vectors(self.locate_encoder(), weights.tokens)
         if weights.encoder_digest and weights.encoder_digest != vectors.encoder.files.digest:
             remedy = f"pass the encoder {weights.encoder!r} ({weights.encoder_digest}), or train a judge for this one"
             raise SettingError(f"the judge was fitted to other vectors than those of {vectors.encoder.name}; {remedy}")
@@ -381,15 +375,12 @@ class Judge(TrainedJudge[AdemWeights]):
         return self.weights.score(encode_rows(self.vectors, contexts, responses, references, self.turns))
 
 
-def open_judge(
-    source: str | os.PathLike[str] | None = None, encoder: str | os.PathLike[str] | None = None, device: str = "cpu"
-) -> Judge:
+def open_judge(source: str | os.PathLike[str] | None = None, encoder: str | os.PathLike[str] | None = None) -> Judge:
     """Open a trained judge of `adem`.
 
     Args:
         source: The folder of the judge; None: the shipped one.
         encoder: The sentence encoder; None: the one that the judge was trained with.
-        device: Where texts are encoded: `"cpu"` (NumPy), or a device of PyTorch.
 
     Returns:
         The judge, with its encoder loaded.
@@ -404,24 +395,14 @@ def open_judge(
         >>> judge.score([["how are you ?"]], ["fine , thanks"], [["i am well"]]).round(1)
         array([3.])
     """
-    judge = Judge(source, encoder, device)
+    judge = Judge(source, encoder)
     _ = judge.vectors
     return judge
 
 
-def open_vectors(encoder: str | os.PathLike[str], tokens: int | None = None, device: str = "cpu") -> SentenceVectors:
-    """Return the sentence vectors of an encoder on a device; only those of NumPy are reproducible.
-
-    `tokens` of a text count; see `metrics.encoder`.
-    """
-    files = find_encoder(encoder)
-    if device == "cpu":
-        return SentenceVectors(Encoder(files, tokens))
-    try:
-        from dialeval.judges.torch_encoder import TorchEncoder
-    except ModuleNotFoundError:
-        raise SettingError("PyTorch is not installed; run: pip install 'dialeval[learned]'") from None
-    return SentenceVectors(TorchEncoder(files, tokens, "cpu" if device == "torch" else device))
+def open_vectors(encoder: str | os.PathLike[str], tokens: int | None = None) -> SentenceVectors:
+    """Return the sentence vectors of an encoder; `tokens` of a text count, see `metrics.encoder`."""
+    return SentenceVectors(Encoder(find_encoder(encoder), tokens))
 
 
 def encode_rows(

@@ -12,20 +12,15 @@ import click
 
 from dialeval.cli import options
 from dialeval.cli import output as out
-from dialeval.cli.progress import open_meter
 
 if TYPE_CHECKING:
-    from dialeval.engine.resources import JudgeProtocol
-    from dialeval.judges.judge import DialogueJudge
+    from dialeval.io.rows import Rows
+    from dialeval.judges.attacks import Attack
 
-_DEVICE = options.choice(
-    "--device", ["cpu", "torch", "cuda"], "Encode by NumPy, by PyTorch, or by PyTorch on a GPU in bfloat16."
-)
 _OUTPUT = click.option("-o", "--output", required=True, type=options.FOLDER, help="Folder for the judge.")
 
 
 @options.group(
-    "dialeval adem score rows.jsonl",
     "dialeval adem train --ratings ratings.jsonl more.csv -o judge/",
     "dialeval adem attack --judge-dir judge/",
 )
@@ -33,7 +28,7 @@ def adem() -> None:
     """A learned judge of responses: predicts their mean human rating, from 1 to 5."""
 
 
-@options.group("dialeval judge score rows.jsonl", "dialeval judge attack --judge-dir judge/")
+@options.group("dialeval judge attack --judge-dir judge/", "dialeval judge drift old-judge/ new-judge/")
 def judge() -> None:
     """A judge that reads context and response together: predicts the mean human rating of a response, from 1 to 5."""
 
@@ -52,130 +47,55 @@ def install(wheel: str | None, force: bool) -> None:
 
 
 @adem.command(
-    "dialeval adem score rows.jsonl",
-    "dialeval adem score system.txt -r references.txt -c contexts.txt --judge-dir judge/ -f json",
-    name="score",
-)
-@options.responses()
-@options.judged_rows
-@_DEVICE
-@options.row_fields
-@options.output_folder
-@options.format_(options.RUN_FORMATS)
-def score_adem(judge_dir: str | None, encoder: str | None, device: str, **rest: Any) -> None:
-    """Score responses by context and reference; the same as `dialeval score -m adem`, with a choice of device."""
-    from dialeval.judges.adem import Judge
-
-    opened = Judge(judge_dir, encoder, device) if judge_dir or encoder or device != "cpu" else None
-    _score("adem", opened, **rest)
-
-
-@judge.command(
-    "dialeval judge score rows.jsonl",
-    "dialeval judge score system.txt -c contexts.txt -r references.txt --judge-dir judge/ -f json",
-    name="score",
-)
-@options.responses()
-@options.judged_rows
-@options.row_fields
-@options.output_folder
-@options.format_(options.RUN_FORMATS)
-def score_judge(judge_dir: str | None, encoder: str | None, **rest: Any) -> None:
-    """Score responses by context and, where given, references; the same as `dialeval score -m judge`."""
-    from dialeval.judges.judge import DialogueJudge
-
-    _score("judge", DialogueJudge(judge_dir, encoder) if judge_dir or encoder else None, **rest)
-
-
-def _score(
-    metric: str,
-    judge: JudgeProtocol | DialogueJudge | None,
-    output: Path | None,
-    format_: str,
-    force: bool,
-    **inputs: Any,
-) -> None:
-    """Score by one metric and a judge (None: the shipped one), then print and save the run."""
-    from dialeval.engine.evaluate import Execution, evaluate
-    from dialeval.io.sources import list_file_names
-
-    read = (inputs["responses"], inputs["references"], inputs["contexts"])
-    out.check_places(output, *read, sources=() if force else list_file_names(inputs["responses"]))
-    with open_meter() as meter:
-        execution = Execution(progress=meter.update_run)
-        run = evaluate(**inputs, metrics=metric, judge=judge, execution=execution)
-    out.deliver_run(run, format_, output, force)
-
-
-@adem.command(
     "dialeval adem train --ratings ratings.jsonl more.csv -o judge/",
-    'dialeval adem train --ratings ratings.jsonl --test other.jsonl --license "ratings=CC BY 4.0" -o judge/',
+    'dialeval adem train --ratings ratings.jsonl --license "ratings=CC BY 4.0" -o judge/',
     name="train",
 )
 @click.option(
     "--ratings", multiple=True, required=True, type=click.Path(), help="Rated rows to learn from; several may follow."
 )
 @click.argument("more", nargs=-1, type=click.Path())
-@click.option(
-    "--test", "tests", multiple=True, type=click.Path(), help="Rated rows to validate on only; repeat for several."
-)
 @options.base_encoder
 @_OUTPUT
-@options.choice("--kind", ["adem", "identity"], "Recipe.")
 @click.option("--strength", type=float, default=30, help="How near M and N stay to the identity.")
 @click.option("--response-strength", type=float, default=100, help="How small the linear term stays.")
 @click.option("--rank", type=int, default=8, help="Directions that M and N add to the identity.")
 @click.option("--turns", type=int, default=3, help="Turns of the context that count, the last ones.")
 @click.option("--tokens", type=int, help="Word pieces of a text that count.  [default: 128, or what the encoder takes]")
 @click.option("--quality", default="overall", help="Which of the scores to learn.")
-@options.pairs("--license", "licenses", "SET=TEXT", "License of a set, for the card.")
-@options.validate
-@_DEVICE
+@options.pairs("--license licenses", "SET=TEXT", "License of a set, for the card.")
 @options.row_fields
-def train_adem(
-    ratings: tuple[str, ...], more: tuple[str, ...], tests: tuple[str, ...], output: Path, **settings: Any
-) -> None:
-    """Fit a judge to rated rows, validate it on sets that it has not seen, and write it with its model card.
+def train_adem(ratings: tuple[str, ...], more: tuple[str, ...], output: Path, **settings: Any) -> None:
+    """Fit a judge to rated rows, and write it with its model card.
 
     Rated rows are .jsonl, .json, .csv, .tsv or .parquet with `response`, `scores` (or `overall`, `score`, `rating`),
-    and `context`, `reference` or both. The table that is printed is in the card as well.
+    and `context`, `reference` or both. Measure the judge on other ratings, by `dialeval agreement -m adem --judge-dir`.
     """
     from dialeval.judges.adem import check_folder
-    from dialeval.judges.card import NOT_VALIDATED, describe_attack
-    from dialeval.judges.validation import train
+    from dialeval.judges.attacks import list_attacks
+    from dialeval.judges.training import train
 
-    check_folder(output, ratings, more, tests)
-    command = out.quote_command(short_paths=True)  # cards travel
-    with open_meter() as meter:
-        card = train([*ratings, *more], tests, progress=meter.update_steps, command=command, **settings)
+    check_folder(output, ratings, more)
+    card = train([*ratings, *more], command=out.quote_command(short_paths=True), **settings)  # cards travel
     card.save(output)
-    out.print_tables(card.list_tables())
-    if card.validation is not None and not card.validation.sets:
-        out.print_warnings([NOT_VALIDATED])
-    for attack in card.attacks:
-        out.print_err(f"weakness: {describe_attack(attack)}")
+    out.print_tables([("Attacks", list_attacks(card.attacks))])
     out.print_err(f"saved in {output}")
 
 
 @adem.command("dialeval adem attack", "dialeval adem attack rows.jsonl --judge-dir judge/ -f json", name="attack")
 @click.argument("responses", nargs=-1, type=click.Path())
 @options.judged_rows
-@_DEVICE
 @options.row_fields
 @options.format_(("table", "json"))
-def attack_adem(judge_dir: str | None, encoder: str | None, device: str, **rest: Any) -> None:
+def attack_adem(judge_dir: str | None, **rest: Any) -> None:
     """Try to fool a judge: words in reverse, a dull answer, a random one, an echo; and the reference itself.
 
     Without RESPONSES the shipped sample is used.
     """
     from dialeval.judges.adem import open_judge
-    from dialeval.judges.card import describe_attack, list_attacks
-    from dialeval.judges.validation import attack_systems
+    from dialeval.judges.attacks import attack_systems
 
-    attacks = _attack(partial(attack_systems, open_judge(judge_dir, encoder, device)), list_attacks, **rest)
-    if rest["format_"] == "table":
-        for attack in attacks:
-            out.print_err(describe_attack(attack))
+    _attack(partial(attack_systems, open_judge(judge_dir)), **rest)
 
 
 @judge.command(
@@ -189,25 +109,21 @@ def attack_adem(judge_dir: str | None, encoder: str | None, device: str, **rest:
 @options.llm
 @options.row_fields
 @options.format_(("table", "json"))
-def attack_judge(judge_dir: str | None, encoder: str | None, llm: options.LanguageModel, **rest: Any) -> None:
+def attack_judge(judge_dir: str | None, llm: options.LanguageModel, **rest: Any) -> None:
     """Try to fool a judge: words in reverse, a dull answer, a random one, an echo; and the reference itself.
 
-    With --llm-model, a language model: planted verdicts, flattery, padding, an echo, and the order of two replies.
+    With --llm-model, a language model: planted verdicts, flattery, padding and an echo.
     Without RESPONSES the shipped sample is used.
     """
-    if llm["model"]:
-        from dialeval.judges.llm.attack import attack_llm
-        from dialeval.reports.analyses import make_attack_rows
-
-        with open_llm(llm) as model:
-            chosen: dict[str, Any] = {"rubric": llm["rubric"] or "reply", "mode": model.defaults["mode"] or "expected"}
-            _attack(partial(attack_llm, model, **chosen), make_attack_rows, **rest)
-        return
-    from dialeval.judges.card import list_attacks
+    from dialeval.judges.attacks import attack_llm, attack_systems
     from dialeval.judges.judge import DialogueJudge
-    from dialeval.judges.validation import attack_systems
 
-    _attack(partial(attack_systems, DialogueJudge(judge_dir, encoder)), list_attacks, **rest)
+    if not llm["model"]:
+        _attack(partial(attack_systems, DialogueJudge(judge_dir)), **rest)
+        return
+    with open_llm(llm) as model:
+        chosen: dict[str, Any] = {"rubric": llm["rubric"] or "reply", "mode": model.defaults["mode"] or "expected"}
+        _attack(partial(attack_llm, model, **chosen), **rest)
 
 
 @contextmanager
@@ -215,7 +131,7 @@ def open_llm(asked: options.LanguageModel) -> Iterator[Any]:
     """Open the one language model that options name, with a progress bar, and print what it was asked."""
     if len(asked["model"]) != 1:
         raise click.UsageError("name one language model: --llm-model NAME")
-    with open_meter() as meter, asked.open(meter) as llm:
+    with out.open_meter() as meter, asked.open(meter) as llm:
         yield llm
         out.print_err(f"llm: {llm.describe()}")
 
@@ -236,9 +152,9 @@ def show_llm(llm: options.LanguageModel, responses: tuple[str, ...], row: int, *
 
     The marker around the texts is a new random one for each request.
     """
+    from dialeval.judges.attacks import read_attacked
     from dialeval.judges.llm.metric import label_row
     from dialeval.judges.llm.rubrics import read_rubric, show_request
-    from dialeval.judges.validation import read_attacked
 
     asked = {} if llm["endpoint"] or llm["presets"] else {"replay": True}
     panel = options.LanguageModel({**llm, **asked}).open()
@@ -255,7 +171,7 @@ def show_llm(llm: options.LanguageModel, responses: tuple[str, ...], row: int, *
 
 
 @judge.command(
-    "dialeval judge pairs pairs.jsonl --llm-endpoint URL --llm-model NAME --save judged.jsonl",
+    "dialeval judge pairs results/ --llm-endpoint URL --llm-model NAME --save judged.jsonl",
     "dialeval rank judged.jsonl --length",
     name="pairs",
 )
@@ -266,15 +182,18 @@ def show_llm(llm: options.LanguageModel, responses: tuple[str, ...], row: int, *
 def judge_pair_files(pairs: tuple[str, ...], llm: options.LanguageModel, output: Path | None, format_: str) -> None:
     """Ask a language model which of two responses is better, in both orders; verdicts that differ are a tie.
 
-    A pair is a row with a, b (the systems), response_a, response_b and, where known, context, dialog_id and better:
-    the human preference, or a list of votes. Prints how often the verdict depends on the order and, where human
-    preferences are known, how often the judge agrees with them, and how often the longer response does. --save writes
-    the verdicts for `dialeval rank`.
+    PAIRS are a saved run, whose systems are compared with each other, or files of pairs. A pair is a row with a, b
+    (the systems), response_a, response_b and, where known, context, dialog_id and better: the human preference, or a
+    list of votes. Prints how often the verdict depends on the order and, where human preferences are known, how often
+    the judge agrees with them, and how often the longer response does. --save writes the verdicts for `dialeval rank`.
     """
-    from dialeval.judges.llm.pairs import judge_pairs, read_pair_texts
+    from dialeval.analysis.pairing import find_run_file
+    from dialeval.core.result import load
+    from dialeval.judges.llm.pairs import judge_pairs, list_run_pairs, read_pair_texts
 
     out.check_places(None, pairs, files=(output,))
-    texts = read_pair_texts(list(pairs))
+    is_run = len(pairs) == 1 and find_run_file(pairs[0]).is_file()
+    texts = list_run_pairs(load(pairs[0])) if is_run else read_pair_texts(list(pairs))
     with open_llm(llm) as judge:
         judged = judge_pairs(judge, texts, llm["rubric"] or "pair")
     out.print_result(format_, judged)
@@ -312,16 +231,15 @@ def drift(runs: tuple[str, ...], metrics: tuple[str, ...], most: int, output: Pa
 
 
 def _attack(
-    attack: Callable[[Any], Any], table: Callable[[Any], Any], responses: tuple[str, ...], format_: str, **inputs: Any
-) -> Any:
-    """Attack a judge on rows, print the results, and return them."""
+    attack: Callable[[list[Rows]], list[Attack]], responses: tuple[str, ...], format_: str, **inputs: Any
+) -> None:
+    """Attack a judge on rows, and print the results."""
     import msgspec
 
-    from dialeval.judges.validation import read_attacked
+    from dialeval.judges.attacks import list_attacks, read_attacked
 
     attacks = attack(read_attacked(responses or None, **inputs))
     if format_ == "json":
         out.print_content(out.encode_json({"attacks": msgspec.to_builtins(attacks)}).decode())
     else:
-        out.print_tables([("Attacks", table(attacks))])
-    return attacks
+        out.print_tables([("Attacks", list_attacks(attacks))])

@@ -22,7 +22,7 @@ from msgspec import Struct
 
 from dialeval.analysis.alignment import align, count_different
 from dialeval.analysis.labels import RateEstimate, estimate_rate
-from dialeval.core.arrays import Floats
+from dialeval.core.arrays import Floats, Ints
 from dialeval.core.display import Displayable, Tabular
 from dialeval.core.errors import SettingError
 from dialeval.core.fold import ANY_NUMBER
@@ -40,7 +40,7 @@ _CHANGING = ("version", "dialeval", "responses")
 """Fields of a signature that say nothing about the judge."""
 
 
-class SystemDrift(Struct, frozen=True):
+class SystemDrift(Record, frozen=True, kw_only=True):
     """The grades of one system by both judges."""
 
     system: str
@@ -63,14 +63,12 @@ class MovedRow(Struct, frozen=True):
     after: float
 
 
-class JudgeDrift(Displayable, Tabular, Record, frozen=True, kw_only=True):
-    """The result of `measure_judge_drift`, and its JSON."""
+class JudgeDrift(Displayable, Tabular, SystemDrift, frozen=True, kw_only=True):
+    """The result of `measure_judge_drift`, and its JSON: the grades of all systems together, and of each."""
 
     metrics: tuple[str, str]
     differences: Mapping[str, tuple[str | None, str | None]]
     """What differs between the signatures of both judges."""
-    rows: int
-    shift: RateEstimate
     agreement: RateEstimate
     """Fraction of rows whose grades differ by less than half a grade."""
     correlation: float
@@ -129,29 +127,20 @@ def measure_judge_drift(
         raise SettingError(f"no system of both runs has the grades {' and '.join(dict.fromkeys(keys))}: {have}")
     graded = {name: _match_grades(name, one[name], other[name], keys) for name in names}
     before, after = (np.concatenate([pair[side] for pair in graded.values()]) for side in (0, 1))
-    places: dict[str, int] = {}
-    clusters = np.array(
-        [places.setdefault(name, len(places)) for pair in graded.values() for name in pair[2]], np.int64
-    )
-    both = ~np.isnan(before) & ~np.isnan(after)
+    dialogues = [dialogue for pair in graded.values() for dialogue in pair[2]]
+    shift = after - before
+    both = ~np.isnan(shift)
     if both.sum() < 2:
         raise SettingError("fewer than two rows have a grade of both judges")
-    shift = after - before
-    owner = np.repeat(np.arange(len(names)), [len(pair[0]) for pair in graded.values()])
-    systems = []
-    for number, name in enumerate(names):
-        of_system, have = owner == number, both & (owner == number)
-        old, new = (float(side[have].mean()) if have.any() else float("nan") for side in (before, after))
-        estimate = estimate_rate(shift[have], clusters[have], level, ANY_NUMBER)
-        systems.append(SystemDrift(name, int(have.sum()), int((of_system & ~have).sum()), old, new, estimate))
+    systems = [SystemDrift(**_summarize(name, *pair[:3], level)) for name, pair in graded.items()]
     moves = Counter(zip(np.rint(before[both]).tolist(), np.rint(after[both]).tolist(), strict=True))
     spread = before[both].std() * after[both].std()
+    same = np.where(both, np.abs(shift) < _SAME, np.nan)
     return JudgeDrift(
+        **_summarize("all", before, after, dialogues, level),
         metrics=keys,
         differences=_compare_signatures(one[names[0]], other[names[0]], keys),
-        rows=int(both.sum()),
-        shift=estimate_rate(shift[both], clusters[both], level, ANY_NUMBER),
-        agreement=estimate_rate((np.abs(shift[both]) < _SAME).astype(np.float64), clusters[both], level),
+        agreement=estimate_rate(same, _number(dialogues), level),
         correlation=float(np.corrcoef(before[both], after[both])[0, 1]) if spread else float("nan"),
         systems=systems,
         moves=[(start, end, count) for (start, end), count in sorted(moves.items())],
@@ -160,9 +149,23 @@ def measure_judge_drift(
             for left, right in combinations(systems, 2)
             if (left.before - right.before) * (left.after - right.after) < 0
         ],
-        adjudicate=_list_moved(names, graded, most),
+        adjudicate=_list_moved(graded, most),
         level=level,
     )
+
+
+def _number(dialogues: Sequence[str]) -> Ints:
+    return np.unique(np.array(dialogues, np.str_), return_inverse=True)[1]
+
+
+def _summarize(system: str, before: Floats, after: Floats, dialogues: Sequence[str], level: float) -> dict[str, Any]:
+    """Return the fields of a `SystemDrift`."""
+    shift = after - before
+    both = ~np.isnan(shift)
+    old, new = (float(side[both].mean()) if both.any() else float("nan") for side in (before, after))
+    rate = estimate_rate(shift, _number(dialogues), level, ANY_NUMBER)
+    counts = {"rows": int(both.sum()), "ungraded": int((~both).sum())}
+    return {"system": system, **counts, "before": old, "after": new, "shift": rate}
 
 
 def _load(run: Any) -> Run:
@@ -210,11 +213,10 @@ def _compare_signatures(one: Result, other: Result, keys: tuple[str, str]) -> di
     return {name: values for name, values in both.items() if values[0] != values[1]}
 
 
-def _list_moved(names: Sequence[str], graded: Mapping[str, Graded], most: int) -> list[MovedRow]:
+def _list_moved(graded: Mapping[str, Graded], most: int) -> list[MovedRow]:
     """Return the rows whose grades differ most; equal ones in the order of the rows."""
     moved = []
-    for name in names:
-        before, after, dialogues, table = graded[name]
+    for name, (before, after, dialogues, table) in graded.items():
         size = np.nan_to_num(np.abs(after - before))
         for row in np.argsort(-size, kind="stable")[:most].tolist():
             if size[row] >= _SAME and "response" in table.texts:
@@ -227,13 +229,8 @@ def describe_drift(drift: JudgeDrift) -> Document:
     """Return the drift of a judge as tables and sentences."""
     rows = [
         [plain(one.system), f"{one.rows:,}", show_fixed(one.before, 2), show_fixed(one.after, 2), show_rate(one.shift)]
-        for one in drift.systems
+        for one in (*drift.systems, drift)
     ]
-    means = [
-        sum(getattr(system, side) * system.rows for system in drift.systems if system.rows) / drift.rows
-        for side in _SIDES
-    ]
-    rows.append(["all", f"{drift.rows:,}", *(show_fixed(mean, 2) for mean in means), show_rate(drift.shift)])
     tables = [Table(["system", "rows", "first judge", "second judge", "shift"], rows)]
     grades = sorted({grade for start, end, _ in drift.moves for grade in (start, end)})
     counts = {(start, end): count for start, end, count in drift.moves}
@@ -251,11 +248,7 @@ def describe_drift(drift: JudgeDrift) -> Document:
         *(f"{plain(one)} and {plain(two)} change their order." for one, two in drift.reordered),
         f"Differences of the signatures: {plain('; '.join(changes)) if changes else 'none'}.",
     ]
-    ungraded = sum(system.ungraded for system in drift.systems)
-    if ungraded:
-        notes.append(f"{ungraded:,} rows without a grade of one of the judges are left out.")
+    if drift.ungraded:
+        notes.append(f"{drift.ungraded:,} rows without a grade of one of the judges are left out.")
     titles = [f"Drift from {shorten(drift.metrics[0])} to {shorten(drift.metrics[1])}", "Grades before and after, rows"]
     return Document([], tables, notes, titles=titles[: len(tables)])
-
-
-_SIDES = ("before", "after")

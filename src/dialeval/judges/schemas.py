@@ -11,8 +11,7 @@ from msgspec import Meta, Struct
 
 from dialeval.core.validation import JsonObject
 from dialeval.io.schemas import Digest, Size
-from dialeval.judges.cross_encoder import PairShape
-from dialeval.judges.judge import BreakdownScale, Scale
+from dialeval.judges.judge import BreakdownScale, PairShape, Scale
 
 
 class Saved(Struct, kw_only=True):

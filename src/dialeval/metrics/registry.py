@@ -103,7 +103,7 @@ _INSTEAD: Mapping[str, str] = {
     "self-bleu": f"distinct-1, distinct-2 and self-repetition measure diversity; {_SCORES}",
     "mauve": f"unigram-kl-div and bigram-kl-div compare distributions of words with references; {_SCORES}",
     "usr": f"judge reads the context without references, as usr does; {_SCORES}",
-    "fed": f"judge and conversation-judge rate turns and dialogues without references; {_SCORES}",
+    "fed": f"judge rates turns without references, judge@dialogue-mean dialogues; {_SCORES}",
     "unieval": f"llm asks a language model about several qualities by a rubric; {_SCORES}",
     "perplexity": "judge/fluency of judge is a learned measure of fluency",
 }

@@ -1,4 +1,4 @@
-"""Results of analyses as documents: agreement with people, labels, preferences, groups, survival, users, trends.
+"""Results of analyses as documents: agreement with people, labels, preferences, groups, survival, users.
 
 Of the agreement of metrics with human ratings the verdict comes first: which metric agrees best, and which do not
 differ significantly from it. Then a table per level, a row per metric: three coefficients with their intervals, `*`
@@ -11,21 +11,19 @@ of turns and is left out of tables.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from dialeval.analysis.agreement import CONTROL, RANKED_BY, SIGNIFICANT
 from dialeval.analysis.labels import FEWEST_DIALOGUES, SAME_FAMILY
-from dialeval.analysis.metric_ranking import CONTROL, LEVELS, RANKED_BY, SIGNIFICANT
+from dialeval.analysis.matching import LEVELS
 from dialeval.core.errors import SettingError
 from dialeval.io.ratings import TIE
-from dialeval.reports.canvas import COLORS, Figure
-from dialeval.reports.charts import Mark, forest
-from dialeval.reports.documents import Document, Table, describe_result
+from dialeval.reports import formatting as fmt
+from dialeval.reports.charts import COLORS, Figure, Mark, forest
+from dialeval.reports.documents import Document, Table
 from dialeval.reports.formatting import (
-    BETTER,
-    DIFFERENT,
     MISSING,
-    WORSE,
     list_names,
     plain,
     shorten,
@@ -42,7 +40,7 @@ if TYPE_CHECKING:
     from dialeval.analysis.agreement import Agreement, Correlation, Interval
     from dialeval.analysis.discovery import Discovery
     from dialeval.analysis.labels import LabelAgreement, LabelFit, RateEstimate
-    from dialeval.analysis.sequential import MetricTrend, SequentialDifference, SequentialTest, Trend
+    from dialeval.analysis.sequential import MetricTrend, SequentialTest, Trend
     from dialeval.analysis.survival import Survival, SurvivalCurve
     from dialeval.analysis.users import UserComparison
 
@@ -59,7 +57,7 @@ def describe_agreement(agreement: Agreement) -> Document:
 def state_verdict(agreement: Agreement) -> list[str]:
     """Return which metric agrees best with human ratings, which it is better than, and which do not beat length.
 
-    A metric is called better only where the corrected test of `metric_ranking` is significant.
+    A metric is called better only where the corrected test of `rank_metrics` is significant.
     """
     ranking, level = agreement.ranking, agreement.control.level
     if not ranking.metrics:
@@ -115,7 +113,6 @@ def list_notes(agreement: Agreement) -> list[str]:
     if people.reason is not None:
         lines.append(f"no ceiling: {people.reason}")
     else:
-        one = ", ".join(f"{HEADS[name]} {show_fixed(value, 3)}" for name, value in people.one_against_others.items())
         alpha = ", ".join(
             f"{name} {show_fixed(value, 3)} {_show_ends(people.alpha_interval[name])}"
             for name, value in people.alpha.items()
@@ -128,7 +125,6 @@ def list_notes(agreement: Agreement) -> list[str]:
         lines += [
             f"ceiling (square root of the reliability of the mean rating, {people.n} rows): Pearson r {highest}",
             f"Krippendorff's alpha: {alpha}",
-            f"one annotator against the mean of the others: {one}",
         ]
     for at, keys in agreement.above_ceiling.items():
         if keys and at in levels:
@@ -215,10 +211,6 @@ def describe_labels(agreement: LabelAgreement) -> Document:
         notes.append(f"{agreement.split:,} rows without a majority of annotators are left out.")
     if agreement.excluded:
         notes.append(f"Not on the scale of the labels: {', '.join(map(shorten, agreement.excluded))}.")
-    if agreement.panel is not None:
-        size, judges = show_rate(agreement.panel), ", ".join(map(shorten, agreement.judges))
-        what = f"an effective number of {size} independent judges ({judges})"
-        notes.append(f"The {len(agreement.judges)} judges have {what}.")
     if any(scores.rates for scores in agreement.metrics.values()):
         notes.append(
             "Corrected rates (Rogan-Gladen) hold if the judge errs alike on all systems; `dialeval estimate` needs no "
@@ -251,18 +243,18 @@ def draw_bias(agreement: LabelAgreement) -> Figure:
 
 
 def _make_rate_table(scores: LabelFit) -> Table:
-    lines = [
-        [name, f"{scores.statistics[key].n:,}", show_rate(scores.statistics[key])]
-        for key, name in (("tpr", "true positive rate (TPR)"), ("tnr", "true negative rate (TNR)"))
-    ]
-    for system, rates in scores.rates.items():
-        for how, rate in (("as judged", rates.judged), ("corrected", rates.corrected)):
-            lines.append([f"yes of {plain(system)}, {how}", f"{rate.n:,}", show_rate(rate)])
-    return Table(["rate", "rows", "value"], lines)
+    names = {"tpr": "true positive rate (TPR)", "tnr": "true negative rate (TNR)"}
+    rates = {name: scores.statistics[key] for key, name in names.items()}
+    for system, both in scores.rates.items():
+        rates |= {
+            f"yes of {plain(system)}, as judged": both.judged,
+            f"yes of {plain(system)}, corrected": both.corrected,
+        }
+    return Table(["rate", "rows", "value"], [[name, f"{rate.n:,}", show_rate(rate)] for name, rate in rates.items()])
 
 
 def describe_preferences(preferences: Any) -> Document:
-    """Return what a language model prefers, how far that depends on the order, and the ranking, if there is one."""
+    """Return what a language model prefers, and how far that depends on the order."""
     missing = sum(preferences.missing.values())
     lines = {"verdict depends on the order (counted as a tie)": preferences.flips}
     notes = [f"{preferences.asked:,} pairs, each asked in both orders, by {plain(preferences.judge)}."]
@@ -277,29 +269,12 @@ def describe_preferences(preferences: Any) -> Document:
     rows = [[name, _show_percent(rate)] for name, rate in lines.items() if rate is not None]
     part = f"{missing:,} of {preferences.asked:,} ({100 * missing / preferences.asked:.1f}%)"
     rows.append(["pairs without a verdict", part])
-    tables = [Table(["judge", plain(preferences.judge)], rows)]
     decided = sum(pair["better"] != TIE for pair in preferences.pairs) / max(len(preferences.pairs), 1)
     if decided:
         what = f"{100 * decided:.0f}% of the pairs are no tie: to show that one of two systems wins 55% of these takes"
         notes.append(f"{what} {plan_pairs(decided):,} pairs (80% power).")
-    if preferences.ranking is not None:
-        ranked = describe_result(preferences.ranking)
-        tables, notes = [*tables, *ranked.tables], [*notes, *ranked.notes]
-    return Document([plain(line) for line in preferences.warnings], tables, notes)
-
-
-def make_attack_rows(attacks: Sequence[Any]) -> list[list[str]]:
-    """Return a head and a row per attack on a language model."""
-    rows = (
-        [
-            attack.name,
-            f"{attack.rows:,}",
-            *map(_show_percent, (attack.changed, attack.raised)),
-            show_rate(attack.change),
-        ]
-        for attack in attacks
-    )
-    return [["attack", "rows", "grade changed", "raised", "mean change"], *rows]
+    table = Table(["judge", plain(preferences.judge)], rows)
+    return Document([plain(line) for line in preferences.warnings], [table], notes)
 
 
 def show_rate(rate: RateEstimate | None) -> str:
@@ -322,9 +297,9 @@ def describe_discovery(discovery: Discovery) -> Document:
     sentences, rows, examples = [], [], []
     for group in discovery.groups:
         figure = show_rounded(group.difference, group.interval, signed=True)
-        way, mark = ("is worse", WORSE) if group.worse else ("is better", BETTER)
+        way, mark = ("is worse", fmt.WORSE) if group.worse else ("is better", fmt.BETTER)
         if group.better is None:
-            way, mark = "differs", DIFFERENT
+            way, mark = "differs", fmt.DIFFERENT
         numbers = [shorten(group.system), shorten(group.key), f"{group.dialogues:,}"]
         clear = f"{figure} {mark}" if group.significant else figure
         rows.append([shorten(group.name), *numbers, clear, show_p(group.adjusted_p)])
@@ -412,6 +387,13 @@ def describe_sequential_test(test: SequentialTest) -> Document:
     """Describe the differences at an interim look."""
     designs = (design.describe(plain(test.baseline), plain(name)) for name, design in test.designs.items())
     head = ["metric", "system", test.unit, "difference", "by", "decided after"]
+    rows = []
+    for row in test.differences:
+        mark = {None: fmt.DIFFERENT, True: fmt.BETTER, False: fmt.WORSE}[row.better]
+        shown = show_rounded(row.difference, row.interval, signed=True)
+        decided = (shown, MISSING) if row.decided is None else (f"{shown} {mark}", f"{row.decided:,}")
+        names = [shorten(row.key), shorten(row.system), f"{row.dialogues:,}"]
+        rows.append([*names, decided[0], row.by or MISSING, decided[1]])
     what = f"Differences to {plain(test.baseline)}, {test.unit} in the order of the run"
     notes = [
         f"{what}, with {100 * (1 - test.alpha):g}% confidence sequences.",
@@ -424,21 +406,7 @@ def describe_sequential_test(test: SequentialTest) -> Document:
     if test.tests > 1:
         notes.append(f"Alpha is divided by {test.tests}, so that all intervals hold simultaneously (Bonferroni).")
     notes += dict.fromkeys(f"{plain(row.key)}: {row.reason}." for row in test.differences if row.reason)
-    return Document(
-        [*dict.fromkeys(designs)], [Table(head, list(map(_make_difference_cells, test.differences)))], notes
-    )
-
-
-def _make_difference_cells(row: SequentialDifference) -> list[str]:
-    mark = "" if row.decided is None else DIFFERENT if row.better is None else BETTER if row.better else WORSE
-    return [
-        shorten(row.key),
-        shorten(row.system),
-        f"{row.dialogues:,}",
-        f"{show_rounded(row.difference, row.interval, signed=True)} {mark}".strip(),
-        row.by or MISSING,
-        MISSING if row.decided is None else f"{row.decided:,}",
-    ]
+    return Document([*dict.fromkeys(designs)], [Table(head, rows)], notes)
 
 
 def describe_trend(trend: Trend) -> Document:

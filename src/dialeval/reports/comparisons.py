@@ -23,11 +23,12 @@ from typing import TYPE_CHECKING, Any
 from msgspec import structs
 
 from dialeval.analysis import verdict as verdicts
+from dialeval.analysis.alignment import Design
 from dialeval.analysis.comparison import MOST_TESTS, Comparison, SystemRanking, compare, dump_comparison
 from dialeval.analysis.difference import Difference
 from dialeval.analysis.pairing import choose_main_keys
 from dialeval.analysis.values import find_metric
-from dialeval.analysis.verdict import Decision, Kind, Standing, Verdict, decide, judge_system
+from dialeval.analysis.verdict import Kind, Standing, Verdict, decide, judge_system
 from dialeval.core.account import FAILURES
 from dialeval.core.display import list_some
 from dialeval.core.errors import DialevalError, SettingError
@@ -58,7 +59,6 @@ _MOST_DIFFERENCES = 2
 """Differences that are no evidence of better replies that are named before the rest is counted."""
 _MOST_SYSTEMS = 8
 """Systems or metrics that an overview names before the rest is counted."""
-_KINDS: Mapping[Decision, str] = {"better": "up", "worse": "down", "different": "other"}
 
 
 @dataclass(frozen=True)
@@ -66,16 +66,18 @@ class RunVerdict:
     """The comparison of a run's systems with the first, in sentences; or why there is none."""
 
     comparison: Comparison | None = None
-    sentences: Sequence[str] = ()
+    reason: str = ""
     settings: Mapping[str, Any] = field(default_factory=dict)
     """The arguments of `compare`."""
 
-    def to_percent(self, run: Run) -> RunVerdict:
-        """Return the verdict with scores from 0 to 1 of its run times 100."""
-        if self.comparison is None:
-            return self
-        comparison = to_percent(self.comparison, find_percent_keys(run))
-        return RunVerdict(comparison, state_verdict(comparison), self.settings)
+    @property
+    def sentences(self) -> list[str]:
+        """The verdict, or why there is none."""
+        return [self.reason] * bool(self.reason) if self.comparison is None else state_verdict(self.comparison)
+
+    def to_percent(self) -> RunVerdict:
+        """Return the verdict with scores from 0 to 1 times 100."""
+        return replace(self, comparison=self.comparison and to_percent(self.comparison))
 
     def dump(self) -> bytes | None:
         """Return the comparison as it is saved with the run; None without one."""
@@ -95,15 +97,13 @@ def judge_run(run: Run, **chosen: object) -> RunVerdict:
     estimates = [result[key] for result in run.values() for key in main if key in result]
     descriptive = all(metric is None or metric.descriptive for metric in map(find_metric, estimates))
     every = descriptive or len(run.keys_in_order) * (systems - 1) <= MOST_UNASKED
-    settings: dict[str, Any] = {"metrics": None if every else main, "most_tests": MOST_TESTS}
-    settings |= chosen
+    settings: dict[str, Any] = {"metrics": None if every else main, "most_tests": MOST_TESTS, **chosen}
     try:
-        comparison = compare(run, **settings)
+        return RunVerdict(compare(run, **settings), settings=settings)
     except SettingError as error:
         if chosen.get("margin"):
             raise
-        return RunVerdict(None, [f"Not compared: {error}."])
-    return RunVerdict(comparison, state_verdict(comparison), settings)
+        return RunVerdict(reason=f"Not compared: {error}.")
 
 
 GLYPHS: Mapping[Kind, str] = {
@@ -143,9 +143,8 @@ def state_verdict(comparison: Comparison) -> list[str]:
 
 def _state_headline(comparison: Comparison) -> tuple[str, str]:
     """Return the headline and its explanation."""
-    if len(comparison.systems) == 1:
-        return state_system_verdict(comparison, comparison.systems[0])
-    return _state_many(comparison)
+    several = len(comparison.systems) > 1
+    return _state_many(comparison) if several else state_system_verdict(comparison, comparison.systems[0])
 
 
 def list_caveats(comparison: Comparison) -> list[str]:
@@ -153,6 +152,7 @@ def list_caveats(comparison: Comparison) -> list[str]:
     main = [row for row in comparison.differences if row.key in comparison.panel and not math.isnan(row.p)]
     caveats = [_describe_left_out(row, comparison) for row in main if row.left_out is not None]
     for row in main:
+        named = f"The weights decide about {shorten(row.key)} of {shorten(row.system)}"
         if verdicts.depends_on_weights(row, comparison.alpha):
             by_reply, by_dialogue = (
                 f"{show_value(value, row.interval, signed=True)} per {unit} ({state_p(p)})"
@@ -161,12 +161,9 @@ def list_caveats(comparison: Comparison) -> list[str]:
                     (row.by_dialogue, "dialogue", row.by_dialogue_p),
                 )
             )
-            named = f"{shorten(row.key)} of {shorten(row.system)}"
-            caveats.append(
-                f"The weights decide about {named}: {by_reply}, {by_dialogue}; --weight dialogues compares dialogues."
-            )
+            caveats.append(f"{named}: {by_reply}, {by_dialogue}; --weight dialogues compares dialogues.")
         if comparison.designs[row.system].whole and row.note is not None:
-            caveats.append(f"The weights decide about {shorten(row.key)} of {shorten(row.system)}: {row.note}.")
+            caveats.append(f"{named}: {row.note}.")
     if comparison.untested:
         others, systems = len(comparison.untested), "system is" if len(comparison.untested) == 1 else "systems are"
         what = f"{others} more {systems} not tested, from {shorten(comparison.untested[0])} on"
@@ -206,17 +203,20 @@ def describe_designs(comparison: Comparison) -> list[str]:
     by_name: dict[str, list[str]] = {}
     for system, design in comparison.designs.items():
         name = shorten(system)
-        alone = design.name == "paired" or len(comparison.designs) == 1
         text = " ".join([design.describe(shorten(comparison.baseline), name), *design.notes])
-        by_text.setdefault(text if alone else f"{name}: {text}", []).append(name)
+        if len(comparison.designs) > 1 and design.name != "paired":
+            text = f"{name}: {text}"
+        by_text.setdefault(text, []).append(name)
         by_name.setdefault(design.name, []).append(name)
-    if len(by_text) == 1:
-        return list(by_text)
     if len(by_text) > _MOST_NAMED:
         parts = (f"{design} ({list_some(systems, _MOST_SYSTEMS)})" for design, systems in by_name.items())
         return [f"Designs: {'; '.join(parts)}."]
-    shared = {text: f"{list_some(names, _MOST_SYSTEMS)}: {text}" for text, names in by_text.items()}
-    return [shared[text] if text.startswith("Paired design: ") else text for text in by_text]
+    return [
+        f"{list_some(names, _MOST_SYSTEMS)}: {text}"
+        if len(by_text) > 1 and text.startswith("Paired design: ")
+        else text
+        for text, names in by_text.items()
+    ]
 
 
 def _state_many(comparison: Comparison) -> tuple[str, str]:
@@ -228,13 +228,10 @@ def _state_many(comparison: Comparison) -> tuple[str, str]:
         by_kind.setdefault(standing.kind, []).append(system)
         panel = max(panel, standing.panel, key=len)
     baseline, metrics = shorten(comparison.baseline), _list_keys(panel) or "all metrics"
-    words = {"better": "{are} better", "worse": "{are} worse", "mixed": "{are} better on some metrics, worse on others"}
-    words |= {"equivalent": "{are} as good", "different": "{differ} without being better or worse"}
-    words |= {"inconclusive": "cannot be told from it", "refused": "cannot be compared"}
-    parts = [
-        f"{list_some(list(map(shorten, names)), _MOST_SYSTEMS)} {_inflect(words[kind], names)}"
-        for kind, names in by_kind.items()
-    ]
+    parts = []
+    for kind, names in by_kind.items():
+        words = _MANY[kind].format(are="is" if len(names) == 1 else "are", s="s" * (len(names) == 1))
+        parts.append(f"{list_some(list(map(shorten, names)), _MOST_SYSTEMS)} {words}")
     explanation = f"Compared with {baseline} on {metrics}: {'; '.join(parts)}."
     if not panel:
         explanation = " ".join([explanation, *_explain_missing_evidence(comparison.differences)])
@@ -242,15 +239,26 @@ def _state_many(comparison: Comparison) -> tuple[str, str]:
     if ranking is None:
         clear = {"better", "worse", "mixed", "equivalent"} & by_kind.keys()
         return ("; ".join(parts) + f" (against {baseline})" if clear else "Too close to call"), explanation
+    explanation = f"{describe_ranking(ranking)} {explanation}"
     leaders = find_leaders(comparison)
     behind = [name for name in ranking.systems if name not in leaders]
     if not behind:
-        headline = f"Too close to call: no two of the {len(ranking.systems)} systems can be told apart"
-        return headline, f"{describe_ranking(ranking)} {explanation}"
+        return f"Too close to call: no two of the {len(ranking.systems)} systems can be told apart", explanation
     others = fmt.list_names(behind) if len(behind) <= _MOST_NAMED else f"the other {len(behind)}"
-    headline = f"{fmt.list_names(leaders)} {_inflect('{lead}', leaders)}; "
-    headline += f"{others} {_inflect('{are} clearly behind', behind)}"
-    return headline, f"{describe_ranking(ranking)} {explanation}"
+    lead, are = "leads" if len(leaders) == 1 else "lead", "is" if len(behind) == 1 else "are"
+    return f"{fmt.list_names(leaders)} {lead}; {others} {are} clearly behind", explanation
+
+
+_MANY: Mapping[Kind, str] = {
+    "better": "{are} better",
+    "worse": "{are} worse",
+    "mixed": "{are} better on some metrics, worse on others",
+    "equivalent": "{are} as good",
+    "different": "differ{s} without being better or worse",
+    "inconclusive": "cannot be told from it",
+    "refused": "cannot be compared",
+}
+"""What is said of several systems."""
 
 
 def find_leaders(comparison: Comparison) -> list[str]:
@@ -260,14 +268,6 @@ def find_leaders(comparison: Comparison) -> list[str]:
         return []
     first = {name for group in ranking.groups if ranking.systems[0] in group for name in group}
     return [name for name in ranking.systems if name in first]
-
-
-def _inflect(words: str, names: Sequence[str]) -> str:
-    """Return words with the form of their verb for one or several names."""
-    one = len(names) == 1
-    return words.format(
-        are="is" if one else "are", lead="leads" if one else "lead", differ="differs" if one else "differ"
-    )
 
 
 def describe_ranking(ranking: SystemRanking) -> str:
@@ -325,10 +325,14 @@ def _state_kind(standing: Standing, comparison: Comparison, name: str, baseline:
     if standing.kind in ("better", "worse"):
         rows, panel = better or worse, len(standing.panel)
         largest, what = max(rows, key=lambda row: row.size), "gain" if better else "loss"
-        on = "" if panel == 1 else f"It is {standing.kind} on {len(rows)} of {panel} metrics. Largest {what}: "
-        change = f"{on}{_state_change(largest, comparison, bool(on))}"
-        sentences = [change, _state_chance(largest, comparison, f"A {what} this large is")]
-        return f"{name} is {standing.kind} than {baseline}", [*filter(None, sentences)]
+        sentences = [_state_change(largest, comparison)]
+        if panel > 1:
+            start = f"It is {standing.kind} on {len(rows)} of {panel} metrics. Largest {what}: it"
+            sentences[0] = sentences[0].replace("It", start, 1)
+        if largest.adjusted_p < UNLIKELY:
+            very = largest.p < fmt.LEAST_P or (comparison.tests > 1 and largest.adjusted_p < VERY_UNLIKELY)
+            sentences.append(f"A {what} this large is {'very ' * very}unlikely to be chance.")
+        return f"{name} is {standing.kind} than {baseline}", sentences
     if standing.kind == "mixed":
         gain, loss = (max(rows, key=lambda row: row.size) for rows in (better, worse))
         changes = [_state_change(row, comparison) for row in (gain, loss)]
@@ -365,26 +369,19 @@ def _state_kind(standing: Standing, comparison: Comparison, name: str, baseline:
     return headline, sentences
 
 
-def _state_change(row: Difference, comparison: Comparison, inside: bool = False) -> str:
-    """Return a difference as a sentence, with both values, interval and p-value; `inside` of another sentence."""
+def _state_change(row: Difference, comparison: Comparison) -> str:
+    """Return a difference as a sentence, with both values, interval and p-value."""
     size = show_value(abs(row.difference), row.interval)
     way = "lower" if row.difference < 0 else "higher"
     interval = f"{100 * comparison.confidence:g}% CI {fmt.show_interval(row.interval)}, " if row.interval else ""
-    start = "it scores" if inside else "It scores"
     values = f"{_show_values(row)}; {interval}{state_p(row.adjusted_p)}"
     much = f"{'about ' * row.rough}{size} {way}" if row.difference else "the same"
-    return f"{start} {much} on {shorten(row.key)} ({values})."
+    return f"It scores {much} on {shorten(row.key)} ({values})."
 
 
 def _show_values(row: Difference) -> str:
     decimals = fmt.align_decimals((row.mean, row.baseline_mean), [row.interval])
     return f"{show(row.mean, decimals)}, was {show(row.baseline_mean, decimals)}"
-
-
-def _state_chance(row: Difference, comparison: Comparison, what: str) -> str:
-    """Return how likely a difference is chance; nothing where the chosen level is above 0.05."""
-    very = row.p < fmt.LEAST_P or (comparison.tests > 1 and row.adjusted_p < VERY_UNLIKELY)
-    return f"{what} {'very ' * very}unlikely to be chance." if row.adjusted_p < UNLIKELY else ""
 
 
 def _name_change(row: Difference) -> str:
@@ -411,37 +408,35 @@ def _show_difference(row: Difference) -> str:
     return f"{shorten(row.key)} {'~' * row.rough}{show_rounded(row.difference, row.interval, signed=True)}"
 
 
-def find_percent_keys(subject: Mapping[str, Result] | Comparison) -> set[str]:
+def _find_percent_keys(signatures: Mapping[str, object]) -> set[str]:
     """Return the keys whose scores go from 0 or -1 to 1, which papers often print times 100."""
-    if isinstance(subject, Comparison):
-        metrics = {key: Signature.parse(line).metric for key, line in subject.signatures.items()}
-    else:
-        signatures = {key: est.signature for result in subject.values() for key, est in result.items()}
-        metrics = {key: signature.metric for key, signature in signatures.items() if signature is not None}
-    unbounded = set()
-    for key, name in metrics.items():
+    keys = set()
+    for key, line in signatures.items():
         with suppress(DialevalError):  # a metric that is not installed
-            low, high = registry().parse(name).bounds_of(key)
-            unbounded |= {key} if low in (0.0, -1.0) and high == 1.0 else set()
-    return unbounded
+            bounds = registry().parse(Signature.parse(str(line)).metric).bounds_of(key)
+            keys |= {key} if bounds in ((0.0, 1.0), (-1.0, 1.0)) else set()
+    return keys
 
 
 def run_to_percent(run: Run) -> Run:
     """Return a run to be shown, with scores from 0 to 1 times 100; nothing else is computed from it."""
-    keys = find_percent_keys(run)
-
-    def scale(estimate: Estimate) -> Estimate:
-        return replace(estimate, **_multiply_by_100(estimate, ("mean", "std", "half_width", "interval")))
-
+    signed = {key: est.signature for result in run.values() for key, est in result.items() if est.signature is not None}
+    keys, names = _find_percent_keys(signed), ("mean", "std", "half_width", "interval")
     systems = {
-        name: replace(result, estimates={key: scale(est) if key in keys else est for key, est in result.items()})
-        for name, result in run.items()
+        system: replace(
+            result,
+            estimates={
+                key: replace(est, **_multiply_by_100(est, names)) if key in keys else est for key, est in result.items()
+            },
+        )
+        for system, result in run.items()
     }
     return replace(run, systems=systems, details={**run.details, PERCENT: True})
 
 
-def to_percent(comparison: Comparison, keys: set[str]) -> Comparison:
-    """Return a comparison to be shown, with scores and differences of some keys times 100."""
+def to_percent(comparison: Comparison) -> Comparison:
+    """Return a comparison to be shown, with scores from 0 to 1 and their differences times 100."""
+    keys = _find_percent_keys(comparison.signatures)
     names = ["baseline_mean", "mean", "difference", "error", "detectable", "interval", "adjusted_interval", "margin"]
     names += ["unadjusted", "unadjusted_interval", "values", "by_dialogue"]
     rows = [
@@ -468,12 +463,11 @@ def to_document(comparison: Comparison, details: bool = False, percent: bool = F
     method = [describe_method(comparison), *describe_roughness(comparison)]
     notes = [" ".join(method), " ".join(list_what_was_read(comparison)), *explain_rows(comparison)]
     notes += [tables.TIMES_100] if percent else []
-    columns = explain_columns(comparison) if details else []
     signatures = list_signatures(comparison.signatures[key] for key in comparison.keys if key in comparison.signatures)
     return Document(
         [explanation, *list_caveats(comparison)],
         shown,
-        [*notes, *columns],
+        [*notes, *(explain_columns(comparison) if details else [])],
         headline=headline,
         glyph=choose_glyph(comparison),
         details=[*describe_methods(comparison), *signatures],
@@ -507,9 +501,9 @@ def describe_method(comparison: Comparison) -> str:
 
 def describe_methods(comparison: Comparison) -> list[str]:
     """Return how intervals and p-values were computed, in sentences."""
-    tests, unpermuted = comparison.tests, comparison.test == "bootstrap" or comparison.adjusted_for
+    tests = comparison.tests
     rest = sum(not math.isnan(row.p) for row in comparison.differences) - tests
-    how = "by Holm" if unpermuted else "by the same permutations (Westfall and Young's minP)"
+    how = "by Holm" if comparison.adjusted_for else "by the same permutations (Westfall and Young's minP)"
     adjusted = f"adjusted {how} for {tests} test{'s' * (tests != 1)}" if tests > 1 else "one test"
     family = f"{adjusted} of {list_some(comparison.panel, _MOST_SYSTEMS)}" if tests > 1 else adjusted
     others = f"; the {rest} tests of other metrics are corrected separately" if rest > 1 else ""
@@ -522,11 +516,12 @@ def describe_methods(comparison: Comparison) -> list[str]:
 def explain_columns(comparison: Comparison) -> list[str]:
     """Return notes that explain the further columns."""
     unit = comparison.design.unit
-    lines = ["effect: difference over its standard deviation; won/tied/lost: " + f"{unit} with the better value."]
-    lines.append(f"detectable: minimum detectable difference at {100 * POWER:g}% power (one test).")
-    if any(row.rough for row in comparison.differences):
-        lines.append(f"~: rough approximation, because there are few {unit} or a few of them dominate.")
-    return lines
+    lines = [
+        f"effect: difference over its standard deviation; won/tied/lost: {unit} with the better value.",
+        f"detectable: minimum detectable difference at {100 * POWER:g}% power (one test).",
+        f"~: rough approximation, because there are few {unit} or a few of them dominate.",
+    ]
+    return lines if any(row.rough for row in comparison.differences) else lines[:2]
 
 
 def explain_rows(comparison: Comparison) -> list[str]:
@@ -540,24 +535,21 @@ def explain_rows(comparison: Comparison) -> list[str]:
         1 / math.comb(design.clusters, design.baseline_units) if design.name == "unpaired" else least_p(design.common)
         for design in designs
     )
-    by_holm = comparison.test == "bootstrap" or comparison.adjusted_for  # joint permutations may adjust by nothing
-    if least * (tests if by_holm else 1) >= comparison.alpha:
+    # Joint permutations may adjust by nothing.
+    if least * (tests if comparison.adjusted_for else 1) >= comparison.alpha:
         why = f"p is at least {least:.2g} with so few {unit}, before it is adjusted for {tests} tests"
         lines.append(f"No difference can be significant: {why}.")
     if comparison.adjusted_for:
         fields = ", ".join(comparison.adjusted_for)
         lines.append(f"Adjusted for {fields}: means are standardized to the mix of both logs (post-stratification).")
-        lines += [_show_unadjusted(row) for row in comparison.differences if not math.isnan(row.unadjusted)]
+        for row in comparison.differences:
+            if not math.isnan(row.unadjusted):
+                value = show_rounded(row.unadjusted, row.unadjusted_interval, signed=True)
+                lines.append(f"{row.key} of {row.system} unadjusted: {value}.")
     reasons = dict.fromkeys(f"{row.key}: not tested, {row.reason}." for row in comparison.differences if row.reason)
     noted = (row for row in comparison.differences if row.note and not comparison.designs[row.system].whole)
     notes = dict.fromkeys(f"{row.key}: {row.note}." for row in noted)
     return [*lines, *reasons, *notes]
-
-
-def _show_unadjusted(row: Difference) -> str:
-    return (
-        f"{row.key} of {row.system} unadjusted: {show_rounded(row.unadjusted, row.unadjusted_interval, signed=True)}."
-    )
 
 
 def _name_intervals(comparison: Comparison) -> str:
@@ -580,29 +572,27 @@ def _name_intervals(comparison: Comparison) -> str:
 
 def describe_test(comparison: Comparison) -> str:
     """Return the names of the tests."""
-    names: list[str] = []
     if any(row.interval_by == "crossed" for row in comparison.differences):
         return "Student's t test with the variances of both ways of clustering"
     counted = {row.interval_by == "tango" for row in comparison.differences if not math.isnan(row.p)}
     if counted == {True}:
         return MCNEMAR
     corpus = any(row.corpus for row in comparison.differences)
-    for design in dict.fromkeys(comparison.designs.values()):
-        if comparison.test == "bootstrap" and design.name != "unpaired":
-            names.append(f"paired bootstrap test, studentized, with {comparison.resamples:,} resamples")
-        elif design.name == "unpaired":
-            if comparison.adjusted_for:
-                names.append("Welch's t test of the adjusted means")
-            elif comparison.test == "bootstrap":
-                names.append(f"bootstrap test of both systems, studentized, with {comparison.resamples:,} resamples")
-            else:
-                whole = f"permutation test of whole {design.unit} between systems with {comparison.trials:,} trials"
-                names.append(f"{whole}{' (corpus metrics by independent resampling)' * corpus}")
-        elif has_all_swaps(design.common, comparison.trials):
-            names.append(f"exact randomization test, all {2**design.common:,} permutations")
-        else:
-            names.append(f"approximate randomization test with {comparison.trials:,} trials")
-    return "; ".join(dict.fromkeys(names)) + f" ({MCNEMAR} for yes/no values and values of tasks)" * (True in counted)
+    names = dict.fromkeys(_name_test(comparison, design, corpus) for design in comparison.designs.values())
+    return "; ".join(names) + f" ({MCNEMAR} for yes/no values and values of tasks)" * (True in counted)
+
+
+def _name_test(comparison: Comparison, design: Design, corpus: bool) -> str:
+    """Return the name of the test for a design; `corpus`: with metrics of the whole corpus."""
+    unpaired = design.name == "unpaired"
+    if unpaired and comparison.adjusted_for:
+        return "Welch's t test of the adjusted means"
+    if unpaired:
+        whole = f"permutation test of whole {design.unit} between systems with {comparison.trials:,} trials"
+        return f"{whole}{' (corpus metrics by independent resampling)' * corpus}"
+    if has_all_swaps(design.common, comparison.trials):
+        return f"exact randomization test, all {2**design.common:,} permutations"
+    return f"approximate randomization test with {comparison.trials:,} trials"
 
 
 def make_system_table(comparison: Comparison, system: str, details: bool = False) -> Table:
@@ -631,11 +621,6 @@ def _make_cells(row: Difference, comparison: Comparison, details: bool) -> list[
     if comparison.detect is not None:
         cells.append(fmt.MISSING if row.needed is None else f"{rough}{row.needed:,}")
     return cells
-
-
-def choose_class(row: Difference) -> str:
-    """Return the class of a difference: up, down, other (neither is better) or uncertain."""
-    return _KINDS.get(decide(row), "unsettled")
 
 
 def standardize_interval(row: Difference) -> tuple[float, float, float] | None:
@@ -672,8 +657,8 @@ def to_junit(gates: Sequence[Gate], results: Mapping[str, Result], subject: Run 
     suite = ET.SubElement(root, "testsuite", {"name": "dialeval", **counts, "skipped": "0"})
     if isinstance(subject, Comparison):
         properties = ET.SubElement(suite, "properties")
-        for name, text in (("kind", subject.verdict.kind), ("headline", subject.verdict.headline)):
-            ET.SubElement(properties, "property", name=f"verdict.{name}", value=clean(text))
+        for name in ("kind", "headline"):
+            ET.SubElement(properties, "property", name=f"verdict.{name}", value=clean(getattr(subject.verdict, name)))
     for gate in gates:
         case = ET.SubElement(suite, "testcase", classname=clean(gate.system), name=clean(f"{gate.key} {gate.asked}"))
         if gate.failure is not None:

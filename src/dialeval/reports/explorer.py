@@ -2,8 +2,8 @@
 
 `make_data` writes aligned dialogues (`analysis.alignment`) as columns of plain data. Each distinct text is stored once
 and rows refer to it by number. Of the context of a row only the turns since the reply before it are stored, so that a
-long chat takes as much room as it has turns. Of very many rows a part is shown, in whole dialogues: half of it those in
-which systems differ most, half of it drawn at random with a fixed seed.
+long chat takes as much room as it has turns. Of very many rows a part is shown, in whole dialogues: those in which
+systems differ most.
 """
 
 from __future__ import annotations
@@ -11,7 +11,9 @@ from __future__ import annotations
 from collections import Counter
 from difflib import SequenceMatcher
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from statistics import fmean
+from typing import TYPE_CHECKING, Any, TypeAlias
+from urllib.parse import quote
 
 import numpy as np
 import orjson
@@ -26,11 +28,14 @@ from dialeval.core.fold import Level
 from dialeval.core.rowtable import RowTable
 from dialeval.core.validation import JsonObject
 from dialeval.metrics.calls import MOST_PAIRS, Calls, Rule
-from dialeval.reports.documents import find_extensions
-from dialeval.reports.formatting import plain
+from dialeval.metrics.trials import PASSED, WITHIN, count_trials
+from dialeval.reports import markup
+from dialeval.reports.documents import Table, find_extensions
+from dialeval.reports.formatting import MISSING, plain, shorten
+from dialeval.reports.summary import Block
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from dialeval.analysis.slices import Slices
     from dialeval.core.result import Result, Run
@@ -44,11 +49,10 @@ SCORE_CHARACTERS = 9
 MOST_OF_A_TEXT = 200_000
 MOST_TURNS = 100
 """Of the context of the first row of a dialogue, from its end."""
-SEED = 12345
 
 
 def make_data(
-    run: Run, aligned: AlignedDialogues, key: str, keys: Sequence[str], slices: Sequence[Slices] = ()
+    run: Run, aligned: AlignedDialogues, key: str, keys: Sequence[str], slices: Slices | None = None
 ) -> JsonObject:
     """Return the dialogues of some systems for the page, the scores under `keys`, and the slices that they are in.
 
@@ -88,34 +92,21 @@ def make_data(
 
 def choose_dialogues(aligned: AlignedDialogues, key: str, keys: Sequence[str]) -> Ints:
     """Return which dialogues are shown, in order: as many as make up the most rows, at least one."""
-    systems = aligned.systems
-    sizes = np.array([np.diff(aligned.find_rows(name)[1]) for name in systems])
+    systems, tables = aligned.systems, [require_table(result) for result in aligned.results.values()]
+    sizes = np.sum([np.diff(aligned.find_rows(name)[1]) for name in systems], axis=0)
     scored = sum(_has_items(aligned, system, name) for system in systems for name in keys)
     rows = max(1, int(sizes.sum()))
-    characters = sum(map(_count_text_bytes, systems_of(aligned))) / rows + SCORE_CHARACTERS * scored / len(systems)
+    characters = sum(map(_count_text_bytes, tables)) / rows + SCORE_CHARACTERS * scored / len(systems)
     most = min(MOST_CHARACTERS / max(characters, 1.0), MOST_REPLIES, MOST_ROWS * len(systems))
-    lengths, everything = sizes.sum(axis=0), np.arange(len(aligned.places))
     if rows <= most:
-        return everything
-    distances = np.zeros(len(everything))
-    for name in systems:
-        change = aligned.differences(name, key) if len(systems) > 1 else aligned.list_values(name, key)
-        change = change - np.nanmean(change) if len(systems) == 1 and np.isfinite(change).any() else change
-        distances = np.maximum(distances, np.nan_to_num(np.abs(change)))
-    apart = _take_until(np.argsort(-distances, kind="stable"), lengths, most / 2)
-    rest = np.random.default_rng(SEED).permutation(np.setdiff1d(everything, apart))
-    drawn = _take_until(rest, lengths, most - float(lengths[apart].sum()))
-    return np.sort(np.concatenate((apart, drawn)))
-
-
-def systems_of(aligned: AlignedDialogues) -> list[RowTable]:
-    """Return the rows of all systems."""
-    return [require_table(result) for result in aligned.results.values()]
-
-
-def _take_until(order: Ints, sizes: Ints, rows: float) -> Ints:
-    """Return the first dialogues of an order that together have no more rows than that; the first one in any case."""
-    return order[: max(1, int((np.cumsum(sizes[order]) <= rows).sum()))]
+        return np.arange(len(sizes))
+    if len(systems) > 1:
+        changes = [aligned.differences(name, key) for name in systems]
+    else:
+        values = aligned.list_values(systems[0], key)
+        changes = [values - (np.nanmean(values) if np.isfinite(values).any() else 0.0)]
+    order = np.argsort(-np.max(np.nan_to_num(np.abs(changes)), axis=0), kind="stable")
+    return np.sort(order[: max(1, int((np.cumsum(sizes[order]) <= most).sum()))])
 
 
 def _count_text_bytes(table: RowTable) -> int:
@@ -144,9 +135,8 @@ def _list_scores(aligned: AlignedDialogues, system: str, key: str, shown: Ints) 
 
 def _list_names(aligned: AlignedDialogues, shown: Ints) -> list[str | None]:
     """Return the name of each dialogue, that of the first system that has it; None for the place of a row."""
-    ids = [table.read_ids() for table in systems_of(aligned)]
-    lines = aligned.places[shown].tolist()
-    firsts = (next((at, place) for at, place in enumerate(line) if place != NONE) for line in lines)
+    ids = [require_table(result).read_ids() for result in aligned.results.values()]
+    firsts = (next((at, place) for at, place in enumerate(line) if place != NONE) for line in aligned.places[shown])
     names = (ids[at][place] for at, place in firsts)
     return [None if name is None else plain(escape_surrogates(name)) for name in names]
 
@@ -197,20 +187,15 @@ def _number_text(text: str, numbers: dict[str, int]) -> int:
     return numbers.setdefault(text, len(numbers))
 
 
-def _locate_slices(aligned: AlignedDialogues, shown: Ints, slices: Sequence[Slices]) -> list[JsonObject]:
+def _locate_slices(aligned: AlignedDialogues, shown: Ints, slices: Slices | None) -> list[JsonObject]:
     """Return every slice with the places of the dialogues among those shown that have a row in it."""
-    numbers = aligned.number_dialogues()
-    rows_shown = []
-    for part in (part for by_field in slices for part in by_field.slices):
-        inside = [
-            numbers[name][require_table(aligned.results[name]).clusters[rows]] for name, rows in part.places.items()
-        ]
-        dialogues = np.unique(np.concatenate(inside))
-        name = f"{plain(part.field)}: {plain(part.label)}"
-        rows_shown.append(
-            {"name": name, "whole": not part.cuts_dialogues, "dialogues": np.flatnonzero(np.isin(shown, dialogues))}
-        )
-    return rows_shown
+    numbers, located = aligned.number_dialogues(), []
+    for part in () if slices is None else slices.slices:
+        clusters = {name: require_table(aligned.results[name]).clusters[rows] for name, rows in part.places.items()}
+        inside = np.concatenate([numbers[name][rows] for name, rows in clusters.items()])
+        places, name = np.flatnonzero(np.isin(shown, inside)), f"{plain(part.field)}: {plain(part.label)}"
+        located.append({"name": name, "whole": not part.cuts_dialogues, "dialogues": places})
+    return located
 
 
 # Trials of tasks: where each begins, how it ended, and its calls against those that were expected.
@@ -289,3 +274,130 @@ def _write_call(call: Mapping[str, object]) -> str:
     else:
         inside = "" if arguments is None else str(arguments)
     return plain(f"{call.get('name', '')}({inside})")
+
+
+# The section on agents, and how trials ended, from `details["trials"]` of the run.
+#
+# A mark is a trial, in the order of their numbers, and leads to its transcript. Next to the marks of a task is what
+# most often went wrong: parts of the reward below 1, and the first call that was not expected or never made.
+
+MOST_SYSTEMS, MOST_TASKS = 4, 60
+"""Systems, and tasks of a group, whose trials the page shows."""
+Trial: TypeAlias = JsonObject
+_MARKS = {True: ("p", "✓", "passed"), False: ("f", "✕", "failed"), None: ("x", "?", "no result")}
+
+
+def _summarize(run: Run) -> Table:
+    """Return by system its trials, how they ended, the mean of each part of the reward, and the cost.
+
+    Columns that are empty for all systems are left out.
+    """
+    columns = [["system", "passed", "without reward", "ended by", "mean of reward parts", "mean cost"]]
+    for system, trials in run.details["trials"].items():
+        parts: dict[str, list[float]] = {}
+        for trial in trials:
+            for part, value in trial["parts"].items():
+                parts.setdefault(part, []).append(value)
+        ends = Counter(trial["end"] for trial in trials if trial["end"] is not None)
+        costs = [trial["cost"] for trial in trials if trial["cost"] is not None]
+        judged, passed = count_trials(trials)
+        cells = [
+            system,
+            f"{passed} of {judged}",
+            str(len(trials) - judged),
+            ", ".join(f"{end} {number}" for end, number in ends.most_common()) or MISSING,
+            ", ".join(f"{part} {fmean(values):.2f}" for part, values in sorted(parts.items())) or MISSING,
+            f"{fmean(costs):.4g}" if costs else MISSING,
+        ]
+        columns.append(cells)
+    kept = [cells for cells in zip(*columns, strict=True) if set(cells[1:]) - {MISSING, "0"}]
+    head, *rows = zip(*kept, strict=True)
+    return Table(head, rows)
+
+
+def list_trials(run: Run) -> Iterator[tuple[str, list[list[str]]]]:
+    """Yield title and lines of the table of the terminal, if more is known of trials than whether they passed."""
+    table = _summarize(run)
+    if len(table.head) > 2:
+        yield "How trials ended", [list(table.head), *map(list, table.cells)]
+
+
+# Agents on the page: every trial of every task as a mark that leads to its transcript.
+
+
+def write_agents(block: Block) -> str | None:
+    """Return the section on repeated trials; None for a block without them."""
+    trials: Mapping[str, Sequence[Trial]] = block.run.details.get("trials", {})
+    systems = [name for name in block.systems if name in trials][:MOST_SYSTEMS]
+    if not systems or block.aligned is None:
+        return None
+    tasks: dict[str, dict[str, list[Trial]]] = {}
+    for name in systems:
+        for trial in trials[name]:
+            tasks.setdefault(str(trial["task"]), {}).setdefault(name, []).append(trial)
+    numbers, tables = block.aligned.number_dialogues(), {name: block.aligned.results[name].table for name in systems}
+    places = {
+        task: int(numbers[name][at]) + 1
+        for name, table in tables.items()
+        if table is not None
+        for at, task in enumerate(table.read_ids())
+        if task is not None
+    }
+    mistakes = list_mistakes(block.aligned.results[systems[-1]])
+    groups: dict[str, list[tuple[float, str]]] = {"Worse": [], "Better": [], "The same": [], "Tasks": []}
+    other = block.system if block.system in systems else systems[-1]
+    for task, by_system in tasks.items():
+        before, after = (_rate(by_system.get(name, ())) for name in (systems[0], other))
+        change = after - before if len(systems) > 1 else before
+        title = "Tasks" if len(systems) == 1 else "Worse" if change < 0 else "Better" if change > 0 else "The same"
+        cells = [_write_cells(block, name, by_system.get(name, ()), places.get(task, 0)) for name in systems]
+        counts = " → ".join("{1} of {0}".format(*count_trials(by_system.get(name, ()))) for name in systems)
+        wrong = _describe_failures(by_system.get(systems[-1], ()), mistakes)
+        line = markup.row(markup.text(task), markup.cells(*cells, counts, wrong, kind="l"))
+        groups[title].append((-change if title == "Better" else change, line))
+    lines, width = [], len(systems) + 3
+    for title, members in groups.items():
+        words = f"{title} with {markup.name(other)}" if title in ("Worse", "Better") else title
+        group = f'<tr class="group"><th colspan="{width}" scope="colgroup">{words}</th></tr>'
+        ordered = [line for _, line in sorted(members, key=lambda member: member[0])]
+        left = len(ordered) - MOST_TASKS
+        lines += [group, *ordered[:MOST_TASKS]] if members else []
+        lines += [f'<tr><td colspan="{width}">{left:,} more tasks</td></tr>'] if left > 0 else []
+    sides = [markup.system_name(at, name) for at, name in enumerate(systems)]
+    table = markup.table("trials", "", markup.heads("task", *sides, "trials passed", "what goes wrong"), lines)
+    ended = markup.details("How trials ended", markup.plain_table("ends", _summarize(block.run)))
+    about = "Each square is one trial; select it to read it."
+    return markup.section("tasks", "Task by task", table + ended, about)
+
+
+def _rate(trials: Sequence[Trial]) -> float:
+    judged, passed = count_trials(trials)
+    return passed / judged if judged else 0.0
+
+
+def _has_passed(trial: Trial) -> bool | None:
+    return None if trial["reward"] is None else abs(trial["reward"] - PASSED) <= WITHIN
+
+
+def _write_cells(block: Block, system: str, trials: Sequence[Trial], place: int) -> str:
+    """Return the marks of the trials of a task, each a link to its transcript."""
+    marks, number = "", block.systems.index(system)
+    for trial in trials:
+        kind, mark, word = _MARKS[_has_passed(trial)]
+        chosen = markup.attribute(quote(str(trial["trial"])))
+        link = f"#d{place}?system={number}&amp;trial={chosen}"
+        label = markup.attribute(f"{shorten(system)}, {shorten(str(trial['task']))}, trial {trial['trial']}: {word}")
+        marks += f'<a class="cell {kind}" href="{link}" title="{label}" aria-label="{label}">{mark}</a>'
+    return f'<span class="cells">{marks or MISSING}</span>'
+
+
+def _describe_failures(trials: Sequence[Trial], mistakes: Mapping[tuple[str, str], str]) -> str:
+    """Return what most often went wrong in the trials of a task that failed, as markup."""
+    wrong: Counter[str] = Counter()
+    for trial in trials:
+        if _has_passed(trial) is False:
+            parts = ", ".join(part for part, value in trial["parts"].items() if value < PASSED - WITHIN)
+            call = mistakes.get((str(trial["task"]), str(trial["trial"])), "")
+            wrong["; ".join(filter(None, (parts, call))) or str(trial["end"] or "")] += 1
+    first, often = wrong.most_common(1)[0] if wrong else ("", 0)
+    return f"{markup.text(first, most=90)}{f' ({often} times)' if often > 1 else ''}" if first else ""

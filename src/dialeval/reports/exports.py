@@ -16,11 +16,12 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from datetime import datetime, timezone
 from hashlib import sha256
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
+import numpy as np
 import orjson
 
 from dialeval.analysis.values import find_better, find_metric
@@ -35,7 +36,6 @@ Row: TypeAlias = JsonObject
 _SCHEMA = "0.2.2"
 _OVERALL = "dialeval"
 _UNSAFE = re.compile(r"[^\w.-]+")
-_TURNS = "context", "roles", "response", "reference"
 
 
 def export_run(run: Run, to: str, date: datetime | None = None) -> dict[str, bytes]:
@@ -68,33 +68,42 @@ def export_run(run: Run, to: str, date: datetime | None = None) -> dict[str, byt
     return files
 
 
-def _name_files(run: Run) -> dict[str, str]:
-    """Return a file name for each system, all of them different."""
-    names: dict[str, str] = {}
-    for system in run:
-        name = _UNSAFE.sub("-", system).strip("-.") or "system"
-        names[system] = name if name not in names.values() else f"{name}-{len(names) + 1}"
-    return names
+class _System(NamedTuple):
+    """A system with its rows: per-row scores, with what the run knows of the rows."""
+
+    name: str
+    file: str
+    """Its name as that of a file; those of different systems differ."""
+    result: Result
+    rows: list[Row]
+
+    @property
+    def replies(self) -> list[Row]:
+        """The rows that are replies with their texts."""
+        return [row for row in self.rows if "response" in row]
+
+    @property
+    def estimates(self) -> dict[str, Estimate]:
+        """The values that are numbers."""
+        return {key: estimate for key, estimate in self.result.items() if math.isfinite(estimate.mean)}
+
+    def list_scores(self, row: Row) -> dict[str, float]:
+        """Return the scores of a row."""
+        keys = (key for key, estimate in self.result.items() if estimate.level is Level(row["level"]))
+        scores = {key: row.get(key) for key in keys}
+        return {key: float(value) for key, value in scores.items() if value is not None and math.isfinite(value)}
 
 
-def _list_rows(run: Run) -> Iterator[tuple[str, list[Row]]]:
-    """Yield the per-row scores of each system, with what the run knows of the rows."""
+def _list_systems(run: Run) -> list[_System]:
     rows: dict[str, list[Row]] = {system: [] for system in run}
+    files: dict[str, str] = {}
     if any(estimate.scores is not None for result in run.values() for estimate in result.values()):
         for line in run.score_table.to_arrow().to_pylist():
             rows[line["system"]].append(line)
-    yield from rows.items()
-
-
-def _list_scores(result: Result, row: Row) -> dict[str, float]:
-    """Return the scores of a row."""
-    level = Level(row["level"])
-    scores = {key: row.get(key) for key, estimate in result.items() if estimate.level is level}
-    return {key: float(value) for key, value in scores.items() if value is not None and math.isfinite(value)}
-
-
-def _list_estimates(result: Result) -> dict[str, Estimate]:
-    return {key: estimate for key, estimate in result.items() if math.isfinite(estimate.mean)}
+    for system in run:
+        name = _UNSAFE.sub("-", system).strip("-.") or "system"
+        files[system] = name if name not in files.values() else f"{name}-{len(files) + 1}"
+    return [_System(name, files[name], result, rows[name]) for name, result in run.items()]
 
 
 def _name_row(row: Row) -> str:
@@ -103,69 +112,55 @@ def _name_row(row: Row) -> str:
 
 
 def _read_turns(row: Row) -> list[tuple[str, str]]:
-    """Return role and text of the turns before a reply; where no role is known, they alternate."""
+    """Return role and text of the turns of a dialogue up to a reply; where no role is known, they alternate."""
     texts = row.get("context") or []
-    roles = row.get("roles") or []
     usual = ["user" if (len(texts) - at) % 2 else "assistant" for at in range(len(texts))]
-    return [(role_of_turn or role, text) for role_of_turn, role, text in zip(roles or usual, usual, texts, strict=True)]
+    roles = [role or known for role, known in zip(row.get("roles") or usual, usual, strict=True)]
+    return [*zip(roles, texts, strict=True), ("assistant", row["response"] or "")]
 
 
 def _dump(document: object) -> bytes:
     return orjson.dumps(document, option=orjson.OPT_INDENT_2) + b"\n"
 
 
-def _dump_lines(rows: Sequence[object]) -> bytes:
-    return b"".join(orjson.dumps(row) + b"\n" for row in rows)
-
-
-def _write_table(columns: Sequence[str], rows: Sequence[Mapping[str, object]]) -> bytes:
-    """Return a table as CSV; lists are JSON, and a cell that a spreadsheet would compute begins with an apostrophe."""
-    lines = (
-        [orjson.dumps(cell).decode() if isinstance(cell, list | dict) else cell for cell in map(row.get, columns)]
-        for row in rows
-    )
-    return format_csv(columns, lines).encode()
-
-
 # Every Eval Ever.
+
+_SOURCE = {
+    "source_name": _OVERALL,
+    "source_type": "evaluation_run",
+    "source_organization_name": "unknown",
+    "evaluator_relationship": "other",
+}
 
 
 def _make_records(run: Run, date: datetime) -> Iterator[tuple[str, bytes]]:
-    stamp, files = f"{date.timestamp():.0f}", _name_files(run)
-    for system, rows in _list_rows(run):
-        result, name = run[system], files[system]
-        identity = f"{_OVERALL}/{system}/{stamp}"
-        estimates = _list_estimates(result)
+    stamp = f"{date.timestamp():.0f}"
+    for system in _list_systems(run):
+        identity, samples_file = f"{_OVERALL}/{system.name}/{stamp}", f"{system.file}_samples.jsonl"
         samples = [
             {**_make_sample(row), "evaluation": {"score": score, "is_correct": None}}
-            | {"evaluation_id": identity, "model_id": system, "evaluation_name": key}
-            for row in rows
-            if "response" in row
-            for key, score in _list_scores(result, row).items()
+            | {"evaluation_id": identity, "model_id": system.name, "evaluation_name": key}
+            for row in system.replies
+            for key, score in system.list_scores(row).items()
         ]
-        lines = _dump_lines(samples)
-        details = {"format": "jsonl", "file_path": f"{name}_samples.jsonl", "hash_algorithm": "sha256"}
         record: Row = {
             "schema_version": _SCHEMA,
             "evaluation_id": identity,
             "evaluation_timestamp": date.isoformat(),
             "retrieved_timestamp": stamp,
-            "source_metadata": {
-                "source_name": _OVERALL,
-                "source_type": "evaluation_run",
-                "source_organization_name": "unknown",
-                "evaluator_relationship": "other",
-            },
+            "source_metadata": _SOURCE,
             "eval_library": {"name": _OVERALL, "version": run.version},
-            "model_info": {"name": system, "id": system},
-            "evaluation_results": [_make_result(run, system, key) for key in estimates],
+            "model_info": {"name": system.name, "id": system.name},
+            "evaluation_results": [_make_result(run, system.name, key) for key in system.estimates],
         }
         if samples:
-            checksum = sha256(lines).hexdigest()
-            record["detailed_evaluation_results"] = {**details, "checksum": checksum, "total_rows": len(samples)}
-            yield f"{name}_samples.jsonl", lines
-        if estimates:
-            yield f"{name}.json", _dump(record)
+            lines = b"".join(orjson.dumps(sample) + b"\n" for sample in samples)
+            details: Row = {"format": "jsonl", "file_path": samples_file, "hash_algorithm": "sha256"}
+            details |= {"checksum": sha256(lines).hexdigest(), "total_rows": len(samples)}
+            record["detailed_evaluation_results"] = details
+            yield samples_file, lines
+        if system.estimates:
+            yield f"{system.file}.json", _dump(record)
 
 
 def _make_result(run: Run, system: str, key: str) -> Row:
@@ -174,7 +169,7 @@ def _make_result(run: Run, system: str, key: str) -> Row:
     low, high = (-math.inf, math.inf) if metric is None else metric.bounds_of(key)
     values = [estimate.mean]
     if estimate.scores is not None:
-        values += estimate.scores[~(estimate.scores != estimate.scores)].tolist()
+        values += estimate.scores[np.isfinite(estimate.scores)].tolist()
     ends = [low if math.isfinite(low) else min(values), high if math.isfinite(high) else max(values)]
     details = {} if math.isfinite(low) and math.isfinite(high) else {"range": "observed, the metric has no limits"}
     details |= {} if better else {"direction": "neither higher nor lower is better"}
@@ -185,9 +180,10 @@ def _make_result(run: Run, system: str, key: str) -> Row:
         uncertainty["standard_error"] = {"value": error, "method": "analytic, clustered by dialogue"}
     if estimate.interval is not None and all(map(math.isfinite, estimate.interval)):
         by = estimate.interval_by
+        ends_of: Row = {"lower": estimate.interval[0], "upper": estimate.interval[1]}
+        ends_of |= {"method": str(getattr(by, "method", None) or "unknown")}
         level = getattr(by, "level", None)
-        interval = {"lower": estimate.interval[0], "upper": estimate.interval[1], "method": _name_method(by)}
-        uncertainty["confidence_interval"] = interval | ({} if level is None else {"confidence_level": level})
+        uncertainty["confidence_interval"] = ends_of | ({} if level is None else {"confidence_level": level})
     counts = {"units": estimate.units, "scored": estimate.scored, "missing": estimate.missing, "level": estimate.level}
     return {
         "evaluation_name": key,
@@ -214,25 +210,22 @@ def _find_error(estimate: Estimate) -> float | None:
     return error if error is not None and math.isfinite(error) else None
 
 
-def _name_method(by: object) -> str:
-    return str(getattr(by, "method", None) or "unknown")
-
-
 def _make_sample(row: Row) -> Row:
-    turns = _read_turns(row)
-    reference, response = row.get("reference") or [], row["response"] or ""
-    asked = next((text for role, text in reversed(turns) if role == "user"), "")
+    turns, reference = _read_turns(row), row.get("reference") or []
+    said = [text for _, text in turns[:-1]]
     sample = {
         "schema_version": f"instance_level_eval_{_SCHEMA}",
         "sample_id": _name_row(row),
-        "sample_hash": sha256("\0".join([*(text for _, text in turns), *reference]).encode()).hexdigest(),
-        "input": {"raw": asked, "reference": reference},
+        "sample_hash": sha256("\0".join([*said, *reference]).encode()).hexdigest(),
+        "input": {
+            "raw": next((text for role, text in reversed(turns[:-1]) if role == "user"), ""),
+            "reference": reference,
+        },
         "answer_attribution": [],
     }
-    if len(turns) < 2:
-        return {**sample, "interaction_type": "single_turn", "output": {"raw": [response]}, "messages": None}
-    said = [*turns, ("assistant", response)]
-    messages = [{"turn_idx": at, "role": role, "content": text} for at, (role, text) in enumerate(said)]
+    if len(turns) < 3:
+        return {**sample, "interaction_type": "single_turn", "output": {"raw": [turns[-1][1]]}, "messages": None}
+    messages = [{"turn_idx": at, "role": role, "content": text} for at, (role, text) in enumerate(turns)]
     return {**sample, "interaction_type": "multi_turn", "output": None, "messages": messages}
 
 
@@ -240,34 +233,28 @@ def _make_sample(row: Row) -> Row:
 
 
 def _make_logs(run: Run, date: datetime) -> Iterator[tuple[str, bytes]]:
-    files, when = _name_files(run), date.isoformat()
-    for system, rows in _list_rows(run):
-        result = run[system]
-        samples = [_make_inspect_sample(result, system, row) for row in rows if "response" in row]
+    when = date.isoformat()
+    for system in _list_systems(run):
+        samples = [_make_inspect_sample(system, row) for row in system.replies]
         scores = [
             {"name": key, "scorer": key, "params": {}, "metrics": _make_inspect_metrics(estimate)}
-            for key, estimate in _list_estimates(result).items()
+            for key, estimate in system.estimates.items()
         ]
-        task = _UNSAFE.sub("-", result.source or _OVERALL)
-        identity = sha256(f"{system} {when}".encode()).hexdigest()[:22]
+        task = _UNSAFE.sub("-", system.result.source or _OVERALL)
+        identity = sha256(f"{system.name} {when}".encode()).hexdigest()[:22]
         spec = {"run_id": identity, "task_id": identity, "created": when, "task": task, "task_version": 0}
+        spec |= {"dataset": {"name": task, "samples": len(samples)}, "model": system.name, "config": {}}
         log = {
             "version": 2,
             "status": "success",
-            "eval": {
-                **spec,
-                "dataset": {"name": task, "samples": len(samples)},
-                "model": system,
-                "config": {},
-                "packages": {_OVERALL: run.version},
-            },
+            "eval": {**spec, "packages": {_OVERALL: run.version}},
             "plan": {"name": "plan", "steps": [], "config": {}},
             "results": {"total_samples": len(samples), "completed_samples": len(samples), "scores": scores},
             "stats": {"started_at": when, "completed_at": when, "model_usage": {}},
             "samples": samples,
         }
         if scores:
-            yield f"{files[system]}.json", _dump(log)
+            yield f"{system.file}.json", _dump(log)
 
 
 def _make_inspect_metrics(estimate: Estimate) -> Row:
@@ -278,18 +265,17 @@ def _make_inspect_metrics(estimate: Estimate) -> Row:
     return {name: {"name": name, "value": value, "params": {}} for name, value in finite.items()}
 
 
-def _make_inspect_sample(result: Result, system: str, row: Row) -> Row:
+def _make_inspect_sample(system: _System, row: Row) -> Row:
     messages = [{"role": role, "content": text} for role, text in _read_turns(row)]
-    reply = {"role": "assistant", "content": row["response"] or ""}
     reference = row.get("reference") or [""]
     return {
         "id": _name_row(row),
         "epoch": 1,
-        "input": messages or "",
+        "input": messages[:-1] or "",
         "target": reference[0] if len(reference) == 1 else reference,
-        "messages": [*messages, reply],
-        "output": {"model": system, "choices": [{"message": reply, "stop_reason": "stop"}]},
-        "scores": {key: {"value": score} for key, score in _list_scores(result, row).items()},
+        "messages": messages,
+        "output": {"model": system.name, "choices": [{"message": messages[-1], "stop_reason": "stop"}]},
+        "scores": {key: {"value": score} for key, score in system.list_scores(row).items()},
         "metadata": {},
     }
 
@@ -299,14 +285,12 @@ def _make_inspect_sample(result: Result, system: str, row: Row) -> Row:
 
 def _make_events(run: Run, date: datetime) -> Iterator[tuple[str, bytes]]:
     events = []
-    for system, rows in _list_rows(run):
-        for row in rows:
-            if not row.get("dialog_id"):
-                continue
-            for key, score in _list_scores(run[system], row).items():
-                identity = sha256(f"{system}\0{_name_row(row)}\0{key}".encode()).hexdigest()[:32]
+    for system in _list_systems(run):
+        for row in (row for row in system.rows if row.get("dialog_id")):
+            more = {"system": system.name, "turn": row.get("turn"), "dialeval": run.version}
+            for key, score in system.list_scores(row).items():
+                identity = sha256(f"{system.name}\0{_name_row(row)}\0{key}".encode()).hexdigest()[:32]
                 body = {"id": identity, "traceId": row["dialog_id"], "name": key, "value": score}
-                more = {"system": system, "turn": row.get("turn"), "dialeval": run.version}
                 scored = {**body, "dataType": "NUMERIC", "metadata": more}
                 events.append({"id": identity, "type": "score-create", "timestamp": date.isoformat(), "body": scored})
     if events:
@@ -315,52 +299,52 @@ def _make_events(run: Run, date: datetime) -> Iterator[tuple[str, bytes]]:
 
 def _make_batches(run: Run, date: datetime) -> Iterator[tuple[str, bytes]]:
     stamp = int(date.timestamp() * 1000)
-    for system, name in _name_files(run).items():
-        flat = run[system].flat()
-        metrics = [{"key": key, "value": value, "timestamp": stamp, "step": 0} for key, value in flat.items()]
-        facts = {"system": system, "source": run[system].source or "", "dialeval": run.version}
+    for system in _list_systems(run):
+        values = system.result.flat().items()
+        metrics = [{"key": key, "value": value, "timestamp": stamp, "step": 0} for key, value in values]
+        facts = {"system": system.name, "source": system.result.source or "", "dialeval": run.version}
         params = [{"key": key, "value": value[:500]} for key, value in facts.items()]
         if metrics:
-            yield f"{name}.json", _dump({"metrics": metrics, "params": params})
+            yield f"{system.file}.json", _dump({"metrics": metrics, "params": params})
+
+
+def _list_cells(run: Run) -> tuple[list[str], list[list[Any]]]:
+    """Return the columns and the cells of all rows; a number that is not finite is None."""
+    rows = [row for system in _list_systems(run) for row in system.rows]
+    columns = list(dict.fromkeys(column for row in rows for column in row))
+    cells = ([row.get(column) for column in columns] for row in rows)
+    return columns, [[None if isinstance(c, float) and not math.isfinite(c) else c for c in line] for line in cells]
 
 
 def _make_summary(run: Run, _date: datetime) -> Iterator[tuple[str, bytes]]:
     if flat := run.flat():
         yield "summary.json", _dump(flat)
-    rows = [row for _, lines in _list_rows(run) for row in lines]
-    columns = list(dict.fromkeys(column for row in rows for column in row))
-    if rows:
-        cells = [[_clean(row.get(column)) for column in columns] for row in rows]
+    columns, cells = _list_cells(run)
+    if cells:
         yield "scores.table.json", _dump({"columns": columns, "data": cells})
 
 
 def _make_tables(run: Run, _date: datetime) -> Iterator[tuple[str, bytes]]:
     estimates = run.to_arrow()
-    yield "estimates.csv", _write_table(estimates.column_names, estimates.to_pylist())
-    rows = [{name: _clean(cell) for name, cell in row.items()} for _, lines in _list_rows(run) for row in lines]
-    if rows:
-        yield "scores.csv", _write_table(list(rows[0]), rows)
-
-
-def _clean(cell: object) -> Any:
-    return None if isinstance(cell, float) and not math.isfinite(cell) else cell
+    lines = (line.values() for line in estimates.to_pylist())
+    for name, columns, rows in (("estimates", estimates.column_names, lines), ("scores", *_list_cells(run))):
+        if columns:
+            shown = ([orjson.dumps(c).decode() if isinstance(c, list | dict) else c for c in row] for row in rows)
+            yield f"{name}.csv", format_csv(columns, shown).encode()
 
 
 def _make_tasks(run: Run, _date: datetime) -> Iterator[tuple[str, bytes]]:
     tasks: list[Row] = []
-    for system, rows in _list_rows(run):
-        for row in rows:
-            if "response" not in row:
-                continue
-            said = [*_read_turns(row), ("assistant", row["response"] or "")]
-            data: Row = {"id": _name_row(row), "system": system, "response": row["response"] or ""}
-            dialogue = [{"author": role, "text": text} for role, text in said]
+    for system in _list_systems(run):
+        for row in system.replies:
+            data: Row = {"id": _name_row(row), "system": system.name, "response": row["response"] or ""}
+            data["dialogue"] = [{"author": role, "text": text} for role, text in _read_turns(row)]
             results = [
                 {"from_name": key, "to_name": "dialogue", "type": "number", "value": {"number": score}}
-                for key, score in _list_scores(run[system], row).items()
+                for key, score in system.list_scores(row).items()
             ]
             prediction: Row = {"model_version": f"{_OVERALL} {run.version}", "result": results}
-            tasks.append({"data": {**data, "dialogue": dialogue}, "predictions": [prediction] if results else []})
+            tasks.append({"data": data, "predictions": [prediction] if results else []})
     if tasks:
         yield "tasks.json", _dump(tasks)
 

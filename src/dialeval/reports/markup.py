@@ -10,15 +10,13 @@ from __future__ import annotations
 from html import escape
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 
-from dialeval.reports.canvas import get_color_class
 from dialeval.reports.formatting import plain, shorten
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from dialeval.core.fold import Better
-    from dialeval.core.result import Run
-    from dialeval.reports.documents import Document
+    from dialeval.reports.documents import Document, Table
 
 
 _ARROWS = {"higher": "↑", "lower": "↓"}
@@ -42,11 +40,6 @@ def text(text: str, *, lines: bool = False, most: int | None = None) -> str:
 def name(name: str) -> str:
     """Return the name of a system or metric, shortened if it is long."""
     return f'<bdi class="name">{escape(shorten(name))}</bdi>'
-
-
-def names(systems: Sequence[str], run: Run) -> str:
-    """Return which systems of a run are meant."""
-    return "all" if len(systems) == len(run) else ", ".join(map(name, systems))
 
 
 def count(number: int, noun: str) -> str:
@@ -124,13 +117,16 @@ def table(kind: str, caption: str, head: str, lines: Iterable[str]) -> str:
     return f'<div class="wide" tabindex="0"><table class="{kind}">{inside}</table></div>'
 
 
+def plain_table(kind: str, shown: Table, caption: str = "") -> str:
+    """Return a table of texts from outside."""
+    lines = [row(text(name), cells(*map(text, values))) for name, *values in shown.cells]
+    return table(kind, text(caption) if caption else "", heads(*map(text, shown.head)), lines)
+
+
 def document(shown: Document, kind: str, captions: Sequence[str]) -> str:
     """Return sentences, tables and notes; the last of the captions is that of all further tables."""
     parts = [f"<p>{text(line)}</p>" for line in shown.sentences]
-    for number, part in enumerate(shown.tables):
-        lines = [row(text(name), cells(*map(text, values))) for name, *values in part.cells]
-        caption = text(captions[min(number, len(captions) - 1)])
-        parts.append(table(kind, caption, heads(*map(text, part.head)), lines))
+    parts += [plain_table(kind, part, captions[min(at, len(captions) - 1)]) for at, part in enumerate(shown.tables)]
     return "".join([*parts, *(note(text(line)) for line in shown.notes)])
 
 
@@ -140,17 +136,6 @@ def arrow(better: Better | None) -> str:
         return ""
     aloud = span("hidden", f"{better} is better")
     return f' <span class="way" aria-hidden="true">{_ARROWS[better]}</span>{aloud}'
-
-
-def number_colors(run: Run) -> dict[str, int]:
-    """Return the number of each system's color; that of floors and ceilings is -1."""
-    systems = [name for name, result in run.items() if result.role == "system"]
-    return {name: systems.index(name) if name in systems else -1 for name in run}
-
-
-def assign_colors(run: Run) -> dict[str, str]:
-    """Return the class of each system's color; floors and ceilings have a common one."""
-    return {name: get_color_class(number) for name, number in number_colors(run).items()}
 
 
 class HasDialogue(Protocol):

@@ -37,20 +37,9 @@ from dialeval.core.result import Result, Run
 from dialeval.core.signature import SACREBLEU
 from dialeval.core.version import __version__
 from dialeval.reports import comparisons, documents, tables
+from dialeval.reports import formatting as fmt
 from dialeval.reports.comparisons import describe_test
-from dialeval.reports.documents import Table, describe_result, escape_markdown
-from dialeval.reports.formatting import (
-    MARK_OF,
-    MISSING,
-    align_decimals,
-    describe_intervals,
-    show,
-    show_fixed,
-    show_interval,
-    show_p,
-    show_rounded,
-)
-from dialeval.reports.latex import Grid, PaperStyle, Spread, count_panels, escape_latex, format_float, make_style
+from dialeval.reports.documents import Grid, PaperStyle, Spread, Table, describe_result, escape_latex, escape_markdown
 
 if TYPE_CHECKING:
     from dialeval.analysis.agreement import Agreement
@@ -83,7 +72,7 @@ def write_table(
         percent: Whether values between -1 and 1 are multiplied by 100.
         transpose: Swap rows and columns.
         best: The best systems of a comparison by key, whose values are bold.
-        **style: `width`, `label`, `rename` and `spread` of LaTeX (`dialeval.reports.latex.PaperStyle`).
+        **style: `width`, `label`, `rename` and `spread` of LaTeX (`dialeval.reports.documents.PaperStyle`).
 
     Returns:
         The table.
@@ -91,7 +80,7 @@ def write_table(
     Raises:
         SettingError: There is no run, or a metric that no run has, or a style that does not exist.
     """
-    chosen = make_style(**style)
+    chosen = documents.make_style(**style)
     if isinstance(result, Result):
         result = Run({"value": result}, __version__)
     if isinstance(result, Run):
@@ -107,17 +96,11 @@ def write_table(
             return documents.to_latex(document, chosen)
         return documents.to_markdown(document) if form == "md" else documents.to_html(document)
     other = grid.transpose("system" if grid.head[0] == "metric" else "metric")
-    if (
-        form == "latex"
-        and grid.head[0] == "system"
-        and not grid.groups
-        and count_panels(other, chosen) < count_panels(grid, chosen)
-    ):
-        grid, other = other, grid
-    if transpose:
+    swapped = form == "latex" and grid.head[0] == "system" and not grid.groups
+    if transpose != (swapped and documents.count_panels(other, chosen) < documents.count_panels(grid, chosen)):
         grid = other
     if form == "latex":
-        return format_float([grid], caption, label, chosen, tables.list_signatures(signatures))
+        return documents.format_float([grid], caption, label, chosen, tables.list_signatures(signatures))
     return _write(grid, caption, form, chosen)
 
 
@@ -142,7 +125,7 @@ def _lay_out_runs(
 ) -> tuple[Grid, list[str], list[str], str]:
     """Return the table of runs, its caption, the signatures of its values, and its label."""
     if not runs:
-        raise SettingError("nothing to show: pass at least one run")
+        raise SettingError("nothing to fmt.show: pass at least one run")
     scaled = {
         name: comparisons.run_to_percent(run) if percent and not run.details.get(tables.PERCENT) else run
         for name, run in runs.items()
@@ -164,7 +147,9 @@ def _lay_out_runs(
         for key in keys:
             decimals, arrow = tables.choose_decimals(run, key), tables.choose_arrow(run, key)
             estimates = {name: run[name].get(key) if name in run else None for name in systems}
-            texts = {name: MISSING if est is None else show(est.mean, decimals) for name, est in estimates.items()}
+            texts = {
+                name: fmt.MISSING if est is None else fmt.show(est.mean, decimals) for name, est in estimates.items()
+            }
             best = {texts[name] for name in leaders.systems.get(key, ()) if arrow}
             bold |= {(row, len(columns)) for row, name in enumerate(systems) if texts[name] in best}
             cells = (_add_spread(texts[name], est, decimals, spread) for name, est in estimates.items())
@@ -179,13 +164,13 @@ def _lay_out_runs(
 
 def _add_spread(text: str, estimate: Estimate | None, decimals: int, spread: Spread) -> str:
     """Return a value with its uncertainty."""
-    if estimate is None or estimate.interval is None or spread == "none" or text == MISSING:
+    if estimate is None or estimate.interval is None or spread == "none" or text == fmt.MISSING:
         return text
     low, high = estimate.interval
     below, above = estimate.mean - low, high - estimate.mean
     if spread == "pm" and max(below, above) < _MOST_SKEWED * min(below, above):
-        return f"{text} ± {show((high - low) / 2, decimals)}"
-    return f"{text} [{show_interval(estimate.interval, decimals).replace(' to ', ', ')}]"
+        return f"{text} ± {fmt.show((high - low) / 2, decimals)}"
+    return f"{text} [{fmt.show_interval(estimate.interval, decimals).replace(' to ', ', ')}]"
 
 
 def _caption_runs(
@@ -223,7 +208,7 @@ def _lay_out_comparison(
 ) -> tuple[Grid, list[str], list[str], str]:
     """Return the table of a comparison: with one other system its differences, with several the values of all."""
     if percent:
-        comparison = comparisons.to_percent(comparison, comparisons.find_percent_keys(comparison))
+        comparison = comparisons.to_percent(comparison)
     names, level = [comparison.baseline, *comparison.systems], f"{100 * comparison.confidence:g}%"
     bold: set[tuple[int, int]] = set()
     rows = []
@@ -236,7 +221,7 @@ def _lay_out_comparison(
         cells = list(texts.values())
         if len(names) == 2:
             (row,) = differences
-            cells += [show_rounded(row.difference, row.interval, signed=True), show_p(row.adjusted_p)]
+            cells += [fmt.show_rounded(row.difference, row.interval, signed=True), fmt.show_p(row.adjusted_p)]
         else:
             marks = {row.system: comparisons.choose_mark(row) for row in differences}
             cells = [text + marks.get(name, "") for name, text in texts.items()]
@@ -252,8 +237,8 @@ def _show_row(
     """Return the values of a metric by system as they are printed, and whose are bold."""
     first = differences[0]
     means = {first.baseline: first.values[0], **{row.system: row.values[1] for row in differences}}
-    decimals = align_decimals(means.values(), (row.interval for row in differences))
-    texts = {name: show(means[name], decimals) if name in means else MISSING for name in names}
+    decimals = fmt.align_decimals(means.values(), (row.interval for row in differences))
+    texts = {name: fmt.show(means[name], decimals) if name in means else fmt.MISSING for name in names}
     if len(names) > 2:
         return texts, best
     return texts, {"better": [first.system], "worse": [first.baseline]}.get(decide(first), [])
@@ -277,7 +262,7 @@ def _caption_comparison(comparison: Comparison, percent: bool, bold: bool) -> li
         caption.append(f"Tests are over what both systems have: {listed}.")
     if bold:
         caption.append("Bold: clearly better." if two else "Bold: the best, and those not significantly worse.")
-    marks = [f"{mark} {kind}" for kind, mark in MARK_OF.items() if kind in decided]
+    marks = [f"{mark} {kind}" for kind, mark in fmt.MARK_OF.items() if kind in decided]
     if marks and not two:
         caption.append(f"Against {comparison.baseline}: {', '.join(marks)} (p < {comparison.alpha:g}).")
     return caption
@@ -285,27 +270,23 @@ def _caption_comparison(comparison: Comparison, percent: bool, bold: bool) -> li
 
 def _write(grid: Grid, caption: Sequence[str], form: Form, style: PaperStyle) -> str:
     """Return the table in Markdown or HTML."""
-    prefixes = (
-        ["", *(f"{style.rename.get(name, name)}: " for name in grid.groups)] if grid.groups else [""] * len(grid.head)
-    )
-    head = [prefix + style.name(name) for prefix, name in zip(prefixes, grid.head, strict=True)]
-    mark = "**{}**" if form == "md" else "<b>{}</b>"
-    quote = escape_markdown if form == "md" else escape
-    rows = [
-        [
-            style.name(name),
-            *(mark.format(quote(cell)) if (row, at) in grid.bold else quote(cell) for at, cell in enumerate(cells, 1)),
-        ]
-        for row, (name, *cells) in enumerate(grid.rows)
-    ]
+    groups = [f"{style.rename.get(name, name)}: " for name in grid.groups] or [""] * (len(grid.head) - 1)
+    head = [group + style.name(name) for group, name in zip(["", *groups], grid.head, strict=True)]
+    mark, quote = ("**{}**", escape_markdown) if form == "md" else ("<b>{}</b>", escape)
+    rows = []
+    for row, (name, *cells) in enumerate(grid.rows):
+        texts = (mark.format(quote(c)) if (row, at) in grid.bold else quote(c) for at, c in enumerate(cells, 1))
+        rows.append([style.name(name), *texts])
+    below = quote(" ".join(caption))
     if form == "md":
-        return f"{documents.format_markdown_table(Table(head, rows))}\n{escape_markdown(' '.join(caption))}\n"
-    return f"{documents.format_html_table(Table(head, rows), str)}<p><small>{escape(' '.join(caption))}</small></p>"
+        return f"{documents.format_markdown_table(Table(head, rows))}\n{below}\n"
+    return f"{documents.format_html_table(Table(head, rows), str)}<p><small>{below}</small></p>"
 
 
 # The paragraph for the methods section.
 
 _ENTRY = re.compile(r"@\w+\{(?P<key>\w+),.*?^\}\n", re.DOTALL | re.MULTILINE)
+_CITED = re.compile(r"\\citep\{([^}]*)\}")
 _USED_BY = re.compile(r",\s*metrics = \{([^}]*)\}")
 _NAMED = {"length": "response length in tokens", "judge": "the learned judge of dialeval"}
 """Metrics that have no name outside of dialeval, in words."""
@@ -313,21 +294,10 @@ _MODELS = ("model", "dialogue-judge", "encoder", "judge", "rubric", "mode")
 """Fields of a signature that name models and rubrics."""
 
 
-class _References:
-    """Collects what is cited."""
-
-    def __init__(self) -> None:
-        self.keys: dict[str, None] = {}
-
-    def cite(self, subject: str) -> str:
-        """Return a citation of what a subject is defined by; nothing where that is nothing."""
-        keys = _read_papers()[0].get(subject, [])
-        self.keys |= dict.fromkeys(keys)
-        return rf"~\citep{{{','.join(keys)}}}" if keys else ""
-
-    def write(self) -> str:
-        """Return the entries in BibTeX."""
-        return "\n".join(_read_papers()[1][key] for key in self.keys)
+def _cite(subject: str) -> str:
+    """Return a citation of what a subject is defined by; nothing where that is nothing."""
+    keys = _read_papers()[0].get(subject, [])
+    return rf"~\citep{{{','.join(keys)}}}" if keys else ""
 
 
 @cache
@@ -357,14 +327,15 @@ def describe_methods(
     Returns:
         The paragraph in LaTeX, and the entries in BibTeX.
     """
-    references = _References()
     sentences = [
         *_describe_data(run),
-        *_describe_metrics(run, references),
-        *_describe_statistics(run, comparison, references),
-        *([] if agreement is None else _describe_raters(agreement, references)),
+        *_describe_metrics(run),
+        *_describe_statistics(run, comparison),
+        *([] if agreement is None else _describe_raters(agreement)),
     ]
-    return " ".join(sentences) + "\n", references.write()
+    paragraph = " ".join(sentences) + "\n"
+    cited = dict.fromkeys(key for keys in _CITED.findall(paragraph) for key in keys.split(","))
+    return paragraph, "\n".join(_read_papers()[1][key] for key in cited)
 
 
 def _describe_data(run: Run) -> Iterator[str]:
@@ -385,7 +356,7 @@ def _describe_data(run: Run) -> Iterator[str]:
             yield f"Of {account.due:,} replies due from {escape_latex(name)}, {account.failed:,} failed."
 
 
-def _describe_metrics(run: Run, references: _References) -> Iterator[str]:
+def _describe_metrics(run: Run) -> Iterator[str]:
     """Yield the metrics with their papers, and the models that compute them."""
     names: list[str] = []
     models: dict[str, str] = {}
@@ -395,7 +366,7 @@ def _describe_metrics(run: Run, references: _References) -> Iterator[str]:
             continue
         key = signature.metric
         family = key.partition("(")[0] if metric is None else metric.family
-        cited = references.cite("sacrebleu") if key == "sacrebleu" else references.cite(family)
+        cited = _cite("sacrebleu") if key == "sacrebleu" else _cite(family)
         names.append(escape_latex(_NAMED.get(key, key)) + cited)
         found = {name: value for name, value in signature.fields if name in _MODELS}
         models |= {key: ", ".join(f"{name} {value}" for name, value in found.items())} if found else {}
@@ -414,37 +385,36 @@ def _first_estimates(run: Run) -> Iterator[Estimate]:
             yield next(result[key] for result in run.values() if key in result)
 
 
-def _describe_statistics(run: Run, comparison: Comparison | None, references: _References) -> Iterator[str]:
+def _describe_statistics(run: Run, comparison: Comparison | None) -> Iterator[str]:
     """Yield the intervals of values, and the tests of differences."""
-    words = describe_intervals(est for result in run.values() for est in result.values())
+    words = fmt.describe_intervals(est for result in run.values() for est in result.values())
     if words:
         yield f"Confidence intervals: {escape_latex(words)}."
     if comparison is None:
         return
     baseline, design = escape_latex(comparison.baseline), comparison.design
-    test = escape_latex(describe_test(comparison)) + references.cite(f"test:{comparison.test}")
+    test = escape_latex(describe_test(comparison)) + _cite("test:randomization")
     units = f"{design.clusters:,} {design.unit}"
     yield f"Differences to {baseline} were tested on {units} ({design.name} design) by the {test}."
     if comparison.tests > 1:
-        by_holm = comparison.test == "bootstrap" or comparison.adjusted_for
-        how = "Holm's method" if by_holm else "the minP method of Westfall and Young"
-        how += references.cite("test:holm" if by_holm else "test:minp")
+        how = "Holm's method" if comparison.adjusted_for else "the minP method of Westfall and Young"
+        how += _cite("test:holm" if comparison.adjusted_for else "test:minp")
         panel = escape_latex(_join(comparison.panel))
         yield f"P-values of {panel} were adjusted for {comparison.tests} tests by {how}."
     yield f"The significance level is {comparison.alpha:g}."
 
 
-def _describe_raters(agreement: Agreement, references: _References) -> Iterator[str]:
+def _describe_raters(agreement: Agreement) -> Iterator[str]:
     """Yield the number of ratings, and the agreement of raters with its interval."""
     yield f"Human ratings of {escape_latex(agreement.quality)} cover {agreement.rated:,} responses."
     if agreement.ceiling.reason is None:
         level = f"{100 * agreement.bootstrap.confidence:g}\\% CI"
         alphas = (
-            f"{value_level} {show_fixed(value, 2)} ({level} "
-            f"{escape_latex(show_interval(agreement.ceiling.alpha_interval[value_level], 2))})"
+            f"{value_level} {fmt.show_fixed(value, 2)} ({level} "
+            f"{escape_latex(fmt.show_interval(agreement.ceiling.alpha_interval[value_level], 2))})"
             for value_level, value in agreement.ceiling.alpha.items()
         )
-        yield f"Krippendorff's alpha is {_join(alphas)}{references.cite('alpha')}."
+        yield f"Krippendorff's alpha is {_join(alphas)}{_cite('alpha')}."
 
 
 def _join(names: Iterable[str]) -> str:

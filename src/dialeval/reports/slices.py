@@ -22,25 +22,14 @@ from dialeval.analysis.slices import LEAST_DIALOGUES, Slice, Slices
 from dialeval.analysis.values import find_better, find_metric
 from dialeval.analysis.verdict import decide
 from dialeval.core.fold import Estimate, Level
+from dialeval.reports import formatting as fmt
 from dialeval.reports import markup
-from dialeval.reports.comparisons import choose_mark, find_percent_keys, run_to_percent
+from dialeval.reports.comparisons import choose_mark, run_to_percent
 from dialeval.reports.comparisons import to_percent as scale
 from dialeval.reports.documents import Document, Layout, Table, make_formats
-from dialeval.reports.formatting import (
-    MARKS,
-    MISSING,
-    list_some_names,
-    plain,
-    shorten,
-    show,
-    show_rounded,
-    show_spread,
-    show_value,
-)
 from dialeval.reports.marks import Line, draw_slice_rows
 from dialeval.reports.summary import Block
 from dialeval.reports.tables import ARROWS, choose_decimals
-from dialeval.stats.intervals import DEFAULT_LEVEL, t_factor
 
 ALL = "all rows"
 MOST_TESTS = 100
@@ -52,9 +41,8 @@ _MOST_NAMED = 5
 
 def to_percent(slices: Slices) -> Slices:
     """Return slices to be shown, with scores from 0 to 1 times 100."""
-    keys = find_percent_keys(slices.whole)
     shown = [
-        replace(part, run=run_to_percent(part.run), comparison=part.comparison and scale(part.comparison, keys))
+        replace(part, run=run_to_percent(part.run), comparison=part.comparison and scale(part.comparison))
         for part in slices.slices
     ]
     return replace(slices, whole=run_to_percent(slices.whole), slices=shown)
@@ -70,7 +58,7 @@ def to_brief_document(slices: Slices) -> Document:
     """Describe slices by the metrics that differ most surely in some slice."""
     keys = choose_keys(slices)
     shown, more = to_document(slices, keys), [key for key in slices.keys if key not in keys]
-    others = [f"Also in -f csv, -f json and to_pandas(): {list_some_names(more, _MOST_NAMED)}."] if more else []
+    others = [f"Also in -f csv, -f json and to_pandas(): {fmt.list_some_names(more, _MOST_NAMED)}."] if more else []
     return Document(shown.sentences, shown.tables, [*others, *shown.notes])
 
 
@@ -92,8 +80,8 @@ def state_losses(slices: Slices) -> list[str]:
     for system in slices.whole:
         order = sorted(slices.keys, key=lambda key: key not in outcomes)
         if loss := next(filter(None, (slices.worst(system, [key]) for key in order)), None):
-            names = [shorten(name) for name in (system, loss.by.baseline, loss.where.field, loss.where.label)]
-            figure = f"{shorten(loss.by.key)} {show_rounded(loss.by.difference, loss.by.interval, signed=True)}"
+            names = [fmt.shorten(name) for name in (system, loss.by.baseline, loss.where.field, loss.where.label)]
+            figure = f"{fmt.shorten(loss.by.key)} {fmt.show_rounded(loss.by.difference, loss.by.interval, signed=True)}"
             where = f"{names[0]} loses most to {names[1]} where {names[2]} is {names[3]}"
             sentences.append(f"{where}: {figure} ({describe_tests(slices)}).")
     return sentences
@@ -109,13 +97,13 @@ def list_notes(slices: Slices) -> Iterator[str]:
     """Yield what the marks mean, what was not tested and why, and which values depend on other rows."""
     if slices.comparisons:
         first = slices.comparisons[0]
-        baseline = shorten(first.baseline)
+        baseline = fmt.shorten(first.baseline)
         if any(row.significant for row in slices.differences):
-            yield f"Against {baseline}: {MARKS} ({describe_tests(slices)})."
+            yield f"Against {baseline}: {fmt.MARKS} ({describe_tests(slices)})."
         else:
             yield f"No slice differs significantly from {baseline} ({describe_tests(slices)})."
         if first.untested:
-            untested = list_some_names(first.untested, _MOST_NAMED)
+            untested = fmt.list_some_names(first.untested, _MOST_NAMED)
             yield f"Not tested: {untested}; so many tests take long. `dialeval compare --by` tests all."
         yield "Sorted by loss: slices with the largest losses come first."
     reasons: dict[str, list[str]] = {}
@@ -123,14 +111,14 @@ def list_notes(slices: Slices) -> Iterator[str]:
         if part.reason is not None:
             reasons.setdefault(part.reason, []).append(f"{part.field} {part.label}")
     for reason, where in reasons.items():
-        yield f"Not tested: {list_some_names(where, _MOST_NAMED)} ({plain(reason)})."
+        yield f"Not tested: {fmt.list_some_names(where, _MOST_NAMED)} ({fmt.plain(reason)})."
     estimates = {key: next(result[key] for result in slices.whole.values() if key in result) for key in slices.keys}
     metrics = {key: find_metric(estimate) for key, estimate in estimates.items()}
     if conditioned := [key for key, metric in metrics.items() if metric is not None and metric.facts]:
-        yield f"{list_some_names(conditioned, _MOST_NAMED)}: uses statistics of all rows, also within a slice."
+        yield f"{fmt.list_some_names(conditioned, _MOST_NAMED)}: uses statistics of all rows, also within a slice."
     dialogue_keys = [key for key, estimate in estimates.items() if estimate.level is Level.DIALOGUE]
     if any(part.cuts_dialogues for part in slices.slices) and dialogue_keys:
-        yield f"{list_some_names(dialogue_keys, _MOST_NAMED)}: of whole dialogues, those with a row in the slice."
+        yield f"{fmt.list_some_names(dialogue_keys, _MOST_NAMED)}: of whole dialogues, those with a row in the slice."
 
 
 def choose_keys(slices: Slices) -> list[str]:
@@ -151,22 +139,22 @@ def _make_table(slices: Slices, field: str, key: str) -> Table:
     """Return the table of a field and a metric: all rows, and a line per slice, worst first."""
     whole, decimals = slices.whole, choose_decimals(slices.whole, key)
     unit = next((part.unit for part in slices.slices), "rows")
-    title = f"{shorten(key)}{ARROWS[find_better(whole, key)]} by {shorten(field)}"
+    title = f"{fmt.shorten(key)}{ARROWS[find_better(whole, key)]} by {fmt.shorten(field)}"
     table = next(iter(whole.values())).table
     dialogues = 0 if table is None else len(table.offsets) - 1
     lines = [[ALL, f"{dialogues:,}", *(_make_cell(result.get(key), decimals, None) for result in whole.values())]]
     for part in slices.worst_first(field, key):
         cells = (_make_cell(part.estimate(name, key), decimals, part.difference(name, key)) for name in whole)
-        lines.append([shorten(part.label), f"{part.dialogues:,}", *cells])
-    return Table([title, unit, *map(shorten, whole)], lines)
+        lines.append([fmt.shorten(part.label), f"{part.dialogues:,}", *cells])
+    return Table([title, unit, *map(fmt.shorten, whole)], lines)
 
 
 def _make_cell(estimate: Estimate | None, decimals: int, row: Difference | None) -> str:
     if estimate is None:
-        return MISSING
+        return fmt.MISSING
     mark = "" if row is None else choose_mark(row)
-    spread = show_spread(estimate, decimals)
-    return " ".join(filter(None, (show(estimate.mean, decimals), mark, f"({spread})" if spread else "")))
+    spread = fmt.show_spread(estimate, decimals)
+    return " ".join(filter(None, (fmt.show(estimate.mean, decimals), mark, f"({spread})" if spread else "")))
 
 
 # Slices on the page: where a system lost, a line per slice that leads to its dialogues.
@@ -174,82 +162,54 @@ def _make_cell(estimate: Estimate | None, decimals: int, row: Difference | None)
 
 def write_where(block: Block) -> str:
     """Return the section of slices: the difference of each to the baseline with its interval, largest loss first."""
-    content, clear, small = "", 0, 0
-    number = 0
-    for slices in block.slices:
-        key = next((key for key in (block.dialogue_key, *slices.keys) if key in slices.keys), "")
-        decimals = choose_decimals(slices.whole, key) if key else 0
-        places = {(part.field, part.label): number + at for at, part in enumerate(slices.slices)}
-        number += len(slices.slices)
-        for field in slices.by if key else ():
-            lines = []
-            sign = -1.0 if find_better(slices.whole, key) == "lower" else 1.0
-            for part in slices.of(field):
-                row = part.difference(block.system, key)
-                value, interval, kind, dialogues = _measure_slice(part, block, key, row)
-                if math.isnan(value):
-                    continue
-                shown = show(value, decimals) if len(block.systems) == 1 else show_value(value, interval, True)
-                link = f"#{block.prefix}dialogues?slice={places[field, part.label]}"
-                line = Line(markup.name(part.label), value, interval, shown, link, kind)
-                lines.append((line, markup.count(dialogues, part.unit.removesuffix("s"))))
-                clear += kind in ("b", "g")
-                small += row is None
-            lines = sorted(lines, key=lambda pair: sign * pair[0].value)
-            title = f"<h3>{markup.name(field)}</h3>" if lines else ""
-            content += title + (_list_values(lines) if len(block.systems) == 1 else draw_slice_rows(lines))
-    if not content:
+    slices, alone, content = block.slices, len(block.systems) == 1, ""
+    key = "" if slices is None else next((key for key in (block.dialogue_key, *slices.keys) if key in slices.keys), "")
+    if slices is None or not key:
         return ""
-    about = f"{shorten(block.system)} minus {shorten(block.systems[0])} on {shorten(block.dialogue_key)}, likely range"
-    about = f"{shorten(block.dialogue_key)} of each part" if len(block.systems) == 1 else about
-    note = ""
-    if len(block.systems) > 1:
-        tests = sum(slices.tests for slices in block.slices)
+    decimals, sign = choose_decimals(slices.whole, key), -1.0 if find_better(slices.whole, key) == "lower" else 1.0
+    kinds = []
+    for field in slices.by:
+        lines = []
+        for number, part in enumerate(slices.slices):
+            row, estimate = part.difference(block.system, key), part.estimate(block.systems[0], key)
+            if part.field != field or estimate is None:
+                continue
+            if alone:
+                value, interval, kind, dialogues = estimate.mean, None, "k", part.dialogues
+            elif row is not None and not math.isnan(row.p) and part.comparison is not None:
+                kind = {"better": "g", "worse": "b"}.get(decide(row), "k")
+                dialogues = part.comparison.designs[block.system].clusters
+                value, interval = row.difference, row.interval
+            else:
+                interval, kind, (value, dialogues) = None, "n", _measure_slice(part, block, key)
+            if not math.isnan(value):
+                shown = fmt.show(value, decimals) if alone else fmt.show_value(value, interval, True)
+                line = Line(markup.name(part.label), value, interval, shown, f"#dialogues?slice={number}", kind)
+                lines.append((line, markup.count(dialogues, part.unit.removesuffix("s"))))
+                kinds.append(kind)
+        lines = sorted(lines, key=lambda pair: sign * pair[0].value)
+        content += f"<h3>{markup.name(field)}</h3>{draw_slice_rows(lines, drawn=not alone)}" if lines else ""
+    about, note = f"{fmt.shorten(key)} of each part", ""
+    if not alone:
+        about = f"{fmt.shorten(block.system)} minus {fmt.shorten(block.systems[0])} on {fmt.shorten(key)}, likely range"
+        clear, small = kinds.count("b") + kinds.count("g"), kinds.count("n")
         what = "No part is clear on its own" if not clear else f"{clear} clear" if clear > 1 else "One is clear"
-        note = f"{what} after correction for {markup.count(tests, 'test')} in all parts. " if tests else ""
-        note += (
-            f"{markup.count(small, 'part')} with fewer than {LEAST_DIALOGUES} dialogues: not tested." if small else ""
+        note = (
+            f"{what} after correction for {markup.count(slices.tests, 'test')} in all parts. " if slices.tests else ""
         )
-    return f'<section id="{block.prefix}where"><h2>Where</h2><p class="sub">{markup.text(about)}</p>{content}' + (
-        f"{markup.note(markup.text(note.strip()))}</section>" if note else "</section>"
-    )
+        few = f"with fewer than {LEAST_DIALOGUES} dialogues: not tested."
+        note += f"{markup.count(small, 'part')} {few}" if small else ""
+    below = markup.note(markup.text(note.strip())) if note else ""
+    return markup.section("where", "Where", content + below, markup.text(about)) if content else ""
 
 
-def _list_values(lines: Sequence[tuple[Line, str]]) -> str:
-    return "".join(
-        f'<a class="slice" href="{line.link}"><b>{line.name}<small>{count}</small></b><span></span>'
-        f'<span class="d">{line.shown}</span></a>'
-        for line, count in lines
-    )
-
-
-def _measure_slice(
-    part: Slice, block: Block, key: str, row: Difference | None
-) -> tuple[float, tuple[float, float] | None, str, int]:
-    """Return the difference of a slice with its interval, its color, and its dialogues; of one system its value.
-
-    Of a slice that is too small to be tested it is over the rows in common, with a clustered standard error.
-    """
-    if len(block.systems) == 1:
-        estimate = part.estimate(block.systems[0], key)
-        return (math.nan if estimate is None else estimate.mean), None, "k", part.dialogues
-    if row is not None and not math.isnan(row.p) and part.comparison is not None:
-        kind = {"better": "g", "worse": "b"}.get(decide(row), "k")
-        return row.difference, row.interval, kind, part.comparison.designs[block.system].clusters
-    names = [name for name in (block.systems[0], block.system) if part.estimate(name, key) is not None]
-    if len(names) < 2:
-        return math.nan, None, "n", 0
-    if block.comparison is not None and block.comparison.designs[names[1]].name == "unpaired":
-        before, after = (part.run[name][key] for name in names)
-        halves = [(end[1] - end[0]) / 2 for end in (before.interval, after.interval) if end is not None]
-        change, reach = after.mean - before.mean, math.hypot(*halves)
-        return change, (change - reach, change + reach) if len(halves) == 2 else None, "n", part.dialogues
-    values, counts = align_dialogues({name: part.run[name] for name in names}).measure(names[1], key)
-    values, counts = values[np.isfinite(values)], counts[np.isfinite(values)]
-    size = len(values)
-    mean = float(np.average(values, weights=counts)) if size else math.nan
-    if size < 2:
-        return mean, None, "n", size
-    error = math.sqrt(float((counts**2 * (values - mean) ** 2).sum()) * size / (size - 1)) / counts.sum()
-    reach = t_factor(DEFAULT_LEVEL, size - 1) * error
-    return mean, (mean - reach, mean + reach), "n", size
+def _measure_slice(part: Slice, block: Block, key: str) -> tuple[float, int]:
+    """Return the difference of a slice that is too small to be tested, and its dialogues."""
+    first, system = block.systems[0], block.system
+    if part.estimate(system, key) is None:
+        return math.nan, 0
+    if block.comparison is not None and block.comparison.designs[system].name == "unpaired":
+        return part.run[system][key].mean - part.run[first][key].mean, part.dialogues
+    values, counts = align_dialogues({name: part.run[name] for name in (first, system)}).measure(system, key)
+    known = np.isfinite(values)
+    return float(np.average(values[known], weights=counts[known])) if known.any() else math.nan, int(known.sum())

@@ -58,12 +58,14 @@ def test_json_holds_figures_and_tables_at_every_threshold(dialeval: Dialeval, tm
     assert (first["threshold"], second["threshold"]) == (0.0, 0.5)
     assert sum(first["references"].values()) == first["turns"] == 16
     loaded = package.load(tmp_path / "saved")
-    again = evaluate_breakdown(DATA, KEYWORDS, [0, 0.5], development=DATA)
+    again = evaluate_breakdown(DATA, KEYWORDS, [0, 0.5], development=DATA).with_report_details()
     assert loaded.systems == again.systems
     assert loaded.details["breakdown"] == again.details["breakdown"]
     assert loaded.details["command"].startswith("dialeval breakdown ")
-    found = {curve["dialogue"]: curve for curve in loaded.details["curves"]["keywords"]}
-    assert found["library-hours"]["said"], "what was said is kept with the run"
+    rows = loaded["keywords"].table
+    assert rows is not None
+    texts = {name: next(iter(column)) for name, column in rows.texts.items()}
+    assert texts["response"] == "O (O 0.63, T 0.25, X 0.12)", "what was said and labeled is kept for the report"
     assert loaded["keywords"]["accuracy"].scores is not None
 
 
@@ -133,7 +135,7 @@ def test_the_original_lines_need_nothing_heavy() -> None:
 
 def test_chats_are_labeled_and_the_labels_evaluated(dialeval: Dialeval, tmp_path: Path) -> None:
     tiny_dialogue_judge(tmp_path)
-    judge = ["--judge-dir", str(tmp_path / "judge"), "--encoder", str(tmp_path / "encoder")]
+    judge = ["--judge-dir", str(tmp_path / "judge")]
     done = dialeval("breakdown", "detect", "-p", DATA, "-o", "labels", *judge)
     assert (done.returncode, done.stdout) == (0, "")
     assert " turns of 4 dialogues in labels: O " in done.stderr

@@ -25,20 +25,15 @@ from dialeval.engine.baselines import CONSTANT, GOLD, SHUFFLED
 from dialeval.metrics.bleu_counts import corpus_bleu
 from dialeval.metrics.counting import Missing, corpus_error, sum_by_dialogue
 from dialeval.multiwoz import Evaluator
+from dialeval.suites.multiwoz import REFERENCE_SETS
 from dialeval.suites.multiwoz.data import ReferenceSets, load_task, read_predictions
 from dialeval.suites.multiwoz.evaluation import (
     EVERY_WORD,
-    Choices,
-    Explanations,
-    evaluate_task,
-    explain_dialogues,
     list_dialogue_rows,
     make_gold_replies,
-    make_original_output,
 )
-from dialeval.suites.multiwoz.feature import REFERENCE_SETS
 from dialeval.suites.multiwoz.metrics import Combined, DialogueRate, Inform, Success, TaskBleu, combined_score
-from dialeval.suites.multiwoz.venues import make_normalizer
+from dialeval.suites.multiwoz.turns import make_normalizer
 from dialeval.text.tokenizers import normalize_moses
 from laws.task import WORLD, Row
 from laws.worlds import Place
@@ -54,31 +49,27 @@ def predictions(system: str = "patient") -> dict[str, Any]:
 
 def test_tracking_without_states_is_skipped_or_refused() -> None:
     bare = {name: [{"response": turn["response"]} for turn in turns] for name, turns in predictions().items()}
-    run = evaluate_task({"with": predictions(), "without": bare}, TASK, Choices(dst=True))
+    run = Evaluator(dst=True, data=TASK).run({"with": predictions(), "without": bare})
     assert "joint-accuracy" in run["with"]
     assert run["without"].skipped["joint-accuracy"].startswith("needs a `state` in every turn")
     with pytest.raises(NeedError, match="state tracking"):
-        evaluate_task(bare, TASK, Choices(dst=True))
+        Evaluator(dst=True, data=TASK).run(bare)
     with pytest.raises(SettingError, match="nothing was asked for"):
-        evaluate_task(bare, TASK, Choices(bleu=False, success=False, richness=False))
+        Evaluator(False, False, False, data=TASK).run(bare)
 
 
 def test_explanations_agree_with_the_metrics() -> None:
-    run = evaluate_task(TOWN / "predictions", TASK)
+    evaluator = Evaluator(data=TASK)
+    run = evaluator.run(TOWN / "predictions")
     rows = {(row["system"], row["dialog_id"]): row for row in list_dialogue_rows(run, TASK)}
-    explained = explain_dialogues(TOWN / "predictions", TASK)
-    assert set(explained) == set(run)
-    for system, found in explained.items():
-        for each in found:
-            row = rows[system, each.dialogue]
-            assert (row["inform"]["total"], row["success"]["total"]) == (each.verdict.inform, each.verdict.success)
-            assert bool(each.causes) == (not each.verdict.success)
-    facts, (first, *others) = Explanations(Choices()), explained["patient"]
-    assert facts.merge(facts.merge(facts.empty(), (first,)), tuple(others)) == (first, *others)
-    (one,) = explain_dialogues(predictions(), TASK, dialogue="town01")["predictions"]
-    assert one.dialogue == "town01"
+    failed = evaluator.failures(TOWN / "predictions")
+    assert set(failed) == set(run)
+    for (system, dialogue), row in rows.items():
+        (each,) = evaluator.explain(TOWN / "predictions", dialogue)[system]
+        assert (row["inform"]["total"], row["success"]["total"]) == (each.verdict.inform, each.verdict.success)
+        assert bool(each.causes) == (not each.verdict.success) == (dialogue in {one.dialogue for one in failed[system]})
     with pytest.raises(SettingError, match=r"no dialogue 'TOWN01.json'; did you mean 'town01'"):
-        explain_dialogues(predictions(), TASK, dialogue="TOWN01.json")
+        evaluator.explain(predictions(), "TOWN01.json")
 
 
 def test_what_is_missing_is_said_as_it_is() -> None:
@@ -87,7 +78,7 @@ def test_what_is_missing_is_said_as_it_is() -> None:
     document[named[0]] = []
     document[named[1]].pop()
     del document[named[2]]
-    loose, strict = (evaluate_task(document, TASK, Choices(strict=flag)) for flag in (False, True))
+    loose, strict = (Evaluator(data=TASK, strict=flag).run(document) for flag in (False, True))
     result = loose["predictions"]
     assert (result["inform"].units, result["inform"].scored) == (8, 7)
     [line] = [line for line in loose.warnings if "covers" in line]
@@ -102,12 +93,12 @@ def test_what_is_missing_is_said_as_it_is() -> None:
         assert f"{key} {result[key].mean:.1f} would be {strict['predictions'][key].mean:.1f}" in line
     [line] = [line for line in strict.warnings if "covers" in line]
     assert line.endswith("; --strict counts dialogues without a turn as failed and missing turns as empty")
-    whole = evaluate_task(predictions(), TASK)
+    whole = Evaluator(data=TASK).run(predictions())
     assert not [line for line in whole.warnings if "covers" in line]
 
 
 def test_a_file_without_any_turn_has_no_figures_of_turns() -> None:
-    output = make_original_output(evaluate_task({"town01": []}, TASK)["predictions"], Choices())
+    output = Evaluator(data=TASK).evaluate({"town01": []})
     assert output["success"]["success"]["total"] == 0
     assert all(math.isnan(value) for value in (*output["bleu"].values(), *output["richness"].values()))
 
@@ -124,8 +115,7 @@ def test_predictions_are_read_once_for_several_uses() -> None:
 
 
 def test_the_original_output_has_what_was_asked_for() -> None:
-    choices = Choices(bleu=False, richness=False)
-    output = make_original_output(evaluate_task(predictions(), TASK, choices)["predictions"], choices)
+    output = Evaluator(bleu=False, richness=False, data=TASK).evaluate(predictions())
     assert output["bleu"] is output["richness"] is None
     assert set(output["success"]) == {"inform", "success"}
     assert "total" in output["success"]["inform"]

@@ -6,10 +6,10 @@ import json
 import re
 from collections.abc import Sequence
 from dataclasses import replace
-from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from msgspec import structs
 
 import dialeval
 from dialeval import sample_data
@@ -18,12 +18,10 @@ from dialeval.core.result import Run
 from dialeval.multiwoz import Evaluator
 from dialeval.reports.html import combine_runs, render
 from dialeval.suites.multiwoz.data import Goals, TaskData, load_task
-from dialeval.suites.multiwoz.evaluation import evaluate_task, with_transcripts
-from dialeval.suites.multiwoz.explanations import Cause, Explanation, group_by_cause
-from dialeval.suites.multiwoz.ontology import Domain
+from dialeval.suites.multiwoz.explanations import Explanation, group_by_cause
 from dialeval.suites.multiwoz.report import make_transcripts_section
 from dialeval.suites.multiwoz.turns import Criteria, TaskTurn
-from dialeval.suites.multiwoz.venues import Venues, VenueTable
+from dialeval.suites.multiwoz.venues import Domain, Venues, VenueTable
 from laws import task as laws
 from reports.test_html import HOSTILE, Page
 
@@ -94,7 +92,7 @@ def test_given_domains_that_are_wrong_are_no_estimate(task: TaskData) -> None:
     assert explanation.causes[0].cause == "domain not active"
 
 
-ONTOLOGY = replace(
+ONTOLOGY = structs.replace(
     laws.ONTOLOGY,
     domains={
         "inn": Domain("inn", "inns.json", fuzzy=("name",), at_most=("price",)),
@@ -152,11 +150,11 @@ PREDICTIONS = sample_data.folder() / "town" / "predictions"
 
 @pytest.fixture(scope="module")
 def run() -> Run:
-    return evaluate_task(PREDICTIONS, TASK)
+    return Evaluator(data=TASK).run(PREDICTIONS)
 
 
 def test_every_cause_has_an_example_where_there_is_room_for_one_each(run: Run) -> None:
-    found = with_transcripts(run, PREDICTIONS, TASK, most=2 * len(TASK.files.turns) - 4).details
+    found = Evaluator(data=TASK).with_transcripts(run, PREDICTIONS, most=2 * len(TASK.files.turns) - 4).details
     for system, counts in found["failures"].items():
         shown = {cause["cause"] for entry in found["transcripts"][system] for cause in entry["causes"]}
         assert shown == set(counts)
@@ -183,12 +181,12 @@ def test_verdicts_are_those_of_the_metrics(shown_run: Run) -> None:
 def test_responses_are_as_the_system_gave_them(shown_run: Run) -> None:
     first = shown_run.details["transcripts"]["hasty"][0]
     assert first["turns"][0]["response"] == "there are [choice] places with [dish]-s. [name] is nice."
-    assert first["turns"][0]["steps"][0]["offer"] == {"venues": 2, "names": ["the salt spoon", "pier seven"]}
+    assert first["turns"][0]["steps"][0] == "eatery: offers 2 venues (the salt spoon, pier seven)"
 
 
 def test_lost_dialogues_come_first_where_there_is_no_room_for_all() -> None:
     evaluator = Evaluator(data="town")
-    shown_run = with_transcripts(evaluator.run(PREDICTIONS), PREDICTIONS, evaluator.task, evaluator.choices, most=6)
+    shown_run = evaluator.with_transcripts(evaluator.run(PREDICTIONS), PREDICTIONS, most=6)
     shown = {system: [entry["dialogue"] for entry in mine] for system, mine in shown_run.details["transcripts"].items()}
     assert all(len(names) <= 3 for names in shown.values())
     lost = {e["dialogue"] for mine in shown_run.details["transcripts"].values() for e in mine if e["causes"]}
@@ -199,10 +197,10 @@ def test_the_page_shows_goal_turns_offers_and_causes(shown_run: Run, tmp_path: P
     page = Page(render(combine_runs([dialeval.load(shown_run.save(tmp_path))])))
     for part in (
         "Task dialogues",
-        "dish = fish",
+        "dish=fish",
         "offers 2 venues (the salt spoon, pier seven)",
         "wrong venue",
-        "✗ offer misses the goal",
+        "lost inform, eatery",
         "i would like fish by the harbour, nothing fancy.",
     ):
         assert part in page.text
@@ -211,26 +209,8 @@ def test_the_page_shows_goal_turns_offers_and_causes(shown_run: Run, tmp_path: P
 
 def test_texts_from_outside_stay_texts() -> None:
     name = HOSTILE.replace("\udc80", "")
-    step = {"domain": name, "provided": [name], "early": [name], "offer": {"venues": 2, "names": [name, name]}}
-    turn = {
-        "turn": 0,
-        "user": name,
-        "response": name,
-        "active": [name],
-        "estimated": True,
-        "true_state": True,
-        "steps": [step],
-    }
-    domain = {
-        "domain": name,
-        "wishes": {name: name},
-        "asked": [name],
-        "provided": [name],
-        "matched": True,
-        "complete": False,
-    }
-    entry = {"dialogue": name, "inform": True, "success": False, "domains": [domain]}
-    entry |= {"turns": [{**turn, "state": {name: {name: name}}}, {**turn, "state": {}}]}
+    turn = {"turn": 0, "user": name, "response": name, "notes": [name] * 5, "steps": [name] * 8}
+    entry = {"dialogue": name, "inform": True, "success": False, "goal": [name], "turns": [turn]}
     entry |= {"causes": [{"lost": name, "domain": name, "cause": name, "detail": name}]}
     shown_run = dialeval.evaluate({name: ["a"]}, metrics="length")
     section = make_transcripts_section(
@@ -246,14 +226,9 @@ def test_texts_from_outside_stay_texts() -> None:
     assert page.text.count("<script>alert(1)</script>") > 20
 
 
-def turn(at: int, response: str, state: dict[str, dict[str, str]], **more: Any) -> dict[str, Any]:
-    plain = {"user": f"user {at}", "active": [], "estimated": False, "true_state": False, "steps": []}
-    return {"turn": at, "response": response, "state": state, **plain, **more}
-
-
 def test_causes_are_counted_over_all_dialogues_and_lead_to_those_that_are_shown() -> None:
     evaluator = Evaluator(data="town")
-    shown_run = with_transcripts(evaluator.run(PREDICTIONS), PREDICTIONS, evaluator.task, evaluator.choices, most=6)
+    shown_run = evaluator.with_transcripts(evaluator.run(PREDICTIONS), PREDICTIONS, most=6)
     section = make_transcripts_section(shown_run)
     assert section is not None
     page = Page(section.content)
@@ -284,9 +259,3 @@ def test_each_turn_has_the_user_and_the_systems_side_by_side(shown_run: Run) -> 
 
 def test_runs_without_transcripts_have_no_such_section() -> None:
     assert make_transcripts_section(dialeval.evaluate(["a b"], metrics="length")) is None
-
-
-def lost(dialogue: str, *causes: str) -> Any:
-    """As much of an explanation as the tables show."""
-    made = [Cause("inform", "hotel", cause, f"so {cause}") for cause in causes]
-    return SimpleNamespace(dialogue=dialogue, causes=made)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from dialeval.core.errors import DataError
-from dialeval.suites.multiwoz.ontology import load_ontology
+from dialeval.suites.multiwoz.venues import load_ontology
 
 pytestmark = pytest.mark.usefixtures("cache")
 

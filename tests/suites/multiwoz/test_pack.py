@@ -17,7 +17,6 @@ import pytest
 
 import dialeval
 from dialeval.core.errors import DataError, NeedError, SettingError
-from dialeval.io import download as downloads
 from dialeval.io.packs import add_pack, find_pack, remove_pack
 from dialeval.multiwoz import Evaluator
 from dialeval.suites.multiwoz.data import load_task
@@ -120,7 +119,6 @@ class Quiet(SimpleHTTPRequestHandler):
 
 @pytest.fixture
 def address(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    monkeypatch.setattr(downloads, "WAITS", ())
     monkeypatch.setattr(Quiet, "asked", [])
     monkeypatch.setattr(Quiet, "broken", set())
     folder = official(tmp_path / "site")

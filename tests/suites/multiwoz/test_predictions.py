@@ -16,7 +16,7 @@ from dialeval.core.errors import DataError
 from dialeval.multiwoz import Evaluator, load_task
 from dialeval.suites.multiwoz.data import Goals, TaskFiles, read_document, read_predictions
 from dialeval.suites.multiwoz.metrics import Tracking, make_state_comparison
-from dialeval.suites.multiwoz.ontology import MULTIWOZ, load_ontology
+from dialeval.suites.multiwoz.venues import MULTIWOZ, load_ontology
 
 TASK = TaskFiles(
     "data", Goals({"a1": {}, "b2": {}, "c3": {}}, None, ""), None, None, {"a1": 2, "b2": 1, "c3": 1}, None, {}

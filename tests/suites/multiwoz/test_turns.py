@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from dialeval.core.errors import NeedError
+from dialeval.suites.multiwoz import GOALS, TRUE_STATES, VENUES
 from dialeval.suites.multiwoz.data import TaskRow
-from dialeval.suites.multiwoz.feature import GOALS, TRUE_STATES, VENUES
 from dialeval.suites.multiwoz.metrics import Tracking, make_state_comparison
 from dialeval.suites.multiwoz.turns import (
+    NONE,
     Criteria,
     Fallback,
     TaskTurn,
@@ -22,7 +23,7 @@ from dialeval.suites.multiwoz.turns import (
     prepare_turns,
     trace_steps,
 )
-from dialeval.suites.multiwoz.venues import NONE, count_minutes, normalize_name, normalize_time
+from dialeval.suites.multiwoz.venues import count_minutes, normalize_name, normalize_time
 from dialeval.text.vocabulary import Vocabulary
 from laws.task import ONTOLOGY, STATES, WORLD, Row
 from laws.worlds import Place
@@ -78,7 +79,7 @@ def test_without_true_states_every_turn_needs_one() -> None:
 
 
 RESOURCES = WORLD.resources(Vocabulary())
-CRITERIA = Criteria(RESOURCES[GOALS], replace(ONTOLOGY, named_by="name"), RESOURCES[VENUES])
+CRITERIA = Criteria(RESOURCES[GOALS], structs.replace(ONTOLOGY, named_by="name"), RESOURCES[VENUES])
 HILL, HARBOUR = 1, 2
 BOTH = HILL | HARBOUR
 

@@ -10,8 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dialeval.core.errors import DataError
-from dialeval.suites.multiwoz.ontology import Domain, Ontology, load_ontology
-from dialeval.suites.multiwoz.venues import Spelling, VenueTable, count_minutes, load_venues
+from dialeval.suites.multiwoz.venues import (
+    Domain,
+    Ontology,
+    Spelling,
+    VenueTable,
+    count_minutes,
+    load_ontology,
+    load_venues,
+)
 from dialeval.text.similarity import partial_ratio
 
 pytestmark = pytest.mark.usefixtures("cache")

@@ -13,7 +13,7 @@ from msgspec import convert
 
 from dialeval import sample_data
 from dialeval.core.errors import DataError
-from dialeval.suites.sgd import feature
+from dialeval.suites import sgd as feature
 from dialeval.suites.sgd.data import (
     Frame,
     FramePredictions,

@@ -14,7 +14,7 @@ from dialeval.core.batch import Batch
 from dialeval.core.columns import ObjectColumn
 from dialeval.core.inputs import Input
 from dialeval.metrics.registry import registry
-from dialeval.suites.sgd import feature
+from dialeval.suites import sgd as feature
 from dialeval.suites.sgd.data import read_schema
 from dialeval.text.vocabulary import Vocabulary
 

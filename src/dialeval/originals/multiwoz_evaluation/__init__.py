@@ -1,1 +1,1 @@
-"""The package `mwzeval` under the name that its documents use."""
+"""The package `multiwoz_evaluation`, which is also called `mwzeval`, with its modules."""

@@ -1,3 +1,5 @@
-"""The names of the module `multiwoz_evaluation.metrics`."""
+"""The names of the module `multiwoz_evaluation.metrics`; see `dialeval.multiwoz`."""
 
-from dialeval.originals.mwzeval.metrics import *  # noqa: F403
+from dialeval.multiwoz import Evaluator
+
+__all__ = ["Evaluator"]

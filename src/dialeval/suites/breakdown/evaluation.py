@@ -8,13 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from itertools import groupby
+from operator import itemgetter
 from typing import Any, cast
 
 import numpy as np
 
 from dialeval.core import inputs
 from dialeval.core.arrays import Floats, Ints
-from dialeval.core.columns import NumberColumn
+from dialeval.core.columns import NumberColumn, TextColumn
 from dialeval.core.errors import SettingError
 from dialeval.core.fold import Estimate, Metric
 from dialeval.core.result import Result, Run
@@ -32,7 +34,6 @@ from dialeval.metrics.breakdown import LABELS, BreakdownDistance, Codes, Tables,
 from dialeval.stats.correlation import Distance, compute_krippendorff_alpha
 from dialeval.suites.breakdown.documents import Findings
 from dialeval.suites.breakdown.reading import BreakdownData, Match, read, read_logs
-from dialeval.suites.breakdown.report import CURVES, with_curves
 
 _ANNOTATOR, _ORACLE = "ceiling/annotator", "ceiling/oracle"
 
@@ -73,7 +74,18 @@ class BreakdownRun(Run):
     __hash__ = None
 
     def with_report_details(self) -> Run:
-        return self if CURVES in self.details else with_curves(self)
+        if self.data is None:
+            return self
+        said = [_write_utterance(text) for text in self.data.annotated.utterances]
+        systems = dict(self.systems)
+        for system, rows in groupby(self.turns(), key=itemgetter("system")):
+            pairs = [(_write_label(row, "label", "prob"), _write_label(row, "reference", "share")) for row in rows]
+            columns = {"context": said, "response": [own for own, _ in pairs], "reference": [true for _, true in pairs]}
+            texts = {name: TextColumn.from_strings(column) for name, column in columns.items()}
+            result = systems[system]
+            if result.table is not None:
+                systems[system] = replace(result, table=replace(result.table, texts=texts))
+        return replace(self, systems=systems)
 
     @property
     def detectors(self) -> list[str]:
@@ -248,3 +260,14 @@ def _list_turns(rows: Rows, threshold: float, result: Result) -> Iterator[dict[s
 def _name_code(code: float) -> str:
     """Return the label of a code; `?` for one that is none of the three, nothing where there is none."""
     return "" if np.isnan(code) else LABELS[int(code)] if code < len(LABELS) else "?"
+
+
+def _write_utterance(text: object) -> str:
+    """Return an utterance as a saved run holds it, without halves of characters."""
+    return text.encode("utf-8", "backslashreplace").decode() if isinstance(text, str) else ""
+
+
+def _write_label(row: JsonObject, label: str, kind: str) -> str:
+    """Return a label with its distribution, for the report."""
+    shares = ", ".join(f"{name} {row[f'{kind}-{name}']:.2f}" for name in LABELS)
+    return f"{row[label] or 'no label'} ({shares})"

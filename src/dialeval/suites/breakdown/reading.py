@@ -22,7 +22,7 @@ is missing.
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import chain
 from operator import attrgetter, itemgetter
@@ -78,32 +78,16 @@ class AnnotatedTurns:
     """The turn-index of each; `NO_TURN` where there is none."""
     counts: Floats
     """O, T and X of each."""
-    all_turns: list[list[AnnotatedTurn]]
-    """Every turn of each dialogue, without annotations."""
+    utterances: list[object]
+    """What was said in each, as far as it is there."""
     datasets: list[str] = field(default_factory=list)
     """The data set that each dialogue is of: its folder, file or name."""
-
-    def list_utterances(self, dialogues: Collection[str]) -> dict[str, list[tuple[int | None, bool, str]]]:
-        """Return what was said in some dialogues: the turn-index if there is one, whether by the user, and the text."""
-        return {
-            name: [
-                (
-                    turn.index if type(turn.index) is int and turn.index != NO_TURN else None,
-                    turn.speaker == documents.USER,
-                    # It becomes part of a saved run, which holds no halves of characters.
-                    turn.utterance.encode("utf-8", "backslashreplace").decode(),
-                )
-                for turn in turns
-                if isinstance(turn.utterance, str)
-            ]
-            for name, turns in zip(self.dialogues, self.all_turns, strict=True)
-            if name in dialogues
-        }
 
 
 def read_logs(source: object, findings: Findings) -> AnnotatedTurns:
     """Read the annotated turns of a folder, a file, an archive, or of documents that are parsed already."""
-    dialogues: list[documents.AnnotatedDialogue] = []
+    names: list[str] = []
+    utterances: list[object] = []
     places: list[Place] = []
     sizes: list[int] = []
     indices: list[int] = []
@@ -117,14 +101,13 @@ def read_logs(source: object, findings: Findings) -> AnnotatedTurns:
                 judged = None if dialogue is None else _pick_annotated(document, dialogue.turns, findings)
                 if dialogue is None or judged is None:
                     continue
-                dialogues.append(dialogue)
+                names.append(dialogue.name)
                 datasets.append(dataset)
                 places.append(document.place)
                 sizes.append(len(judged))
                 judgments += ["".join(map(_letter, turn.annotations)) for turn in judged]
                 indices += [turn.index for turn in judged]
-                for turn in judged:
-                    turn.annotations = None
+                utterances += [turn.utterance for turn in judged]
     except DataError as error:
         findings.refuse(*error.problems)
         raise DataError(findings.problems) from None
@@ -133,9 +116,8 @@ def read_logs(source: object, findings: Findings) -> AnnotatedTurns:
     if others := len(letters) - int(counts.sum()):
         findings.remarks.append(f"{others} annotations are none of O, T and X and do not count")
     where = os.fspath(source) if isinstance(source, str | os.PathLike) else "data"
-    names, turns = [dialogue.name for dialogue in dialogues], [dialogue.turns for dialogue in dialogues]
     numbers, offsets = np.array(indices, np.int64), offsets_of(sizes)
-    annotated = AnnotatedTurns(where, names, places, offsets, numbers, counts, turns, datasets)
+    annotated = AnnotatedTurns(where, names, places, offsets, numbers, counts, utterances, datasets)
     _check_annotated(annotated, findings)
     return annotated
 

@@ -10,7 +10,6 @@ import click
 
 from dialeval.cli import options
 from dialeval.cli import output as out
-from dialeval.cli.progress import open_meter
 
 if TYPE_CHECKING:
     from dialeval.multiwoz import Evaluator
@@ -67,21 +66,7 @@ _RATIO = options.choice("--ratio", ["historical", "exact"], "Partial ratio by wh
 @options.threads
 @out.print_all_problems
 def multiwoz(
-    predictions: Predictions,
-    output: Path | None,
-    force: bool,
-    failures: bool,
-    dialogues: Path | None,
-    format_: str,
-    transpose: bool,
-    t: float | None,
-    confidence: float | None,
-    threads: int | None,
-    limits: options.Limits,
-    intervals: options.IntervalOptions,
-    by: list[str],
-    compared: bool,
-    **settings: object,
+    predictions: Predictions, failures: bool, dialogues: Path | None, threads: int | None, **settings: Any
 ) -> int:
     """Evaluate task dialogues: Inform, Success, BLEU, richness, state tracking.
 
@@ -97,24 +82,21 @@ def multiwoz(
 
     if not any(settings[name] for name in ("bleu", "success", "richness", "dst", "completion")):
         settings |= {"bleu": True, "success": True, "richness": True}
-    out.check_transpose(format_, transpose)
-    out.check_places(output, predictions, files=(dialogues,))
+    shown = out.TaskRun.take(settings)
+    shown.check(predictions, files=(dialogues,))
     evaluator = _make_evaluator(predictions, settings)
     if failures:
-        _print_failures(evaluator, predictions, format_)
+        from dialeval.suites.multiwoz.report import FAILURES, FailedDialogues
+
+        out.print_as(shown.format_, FAILURES, FailedDialogues(evaluator.failures(predictions)))
         return 0
     read = evaluator.read(predictions)
-    with open_meter() as meter:
-        chosen = {"t": t, "confidence": confidence, "intervals": intervals.kind, "threads": threads}
-        run = evaluator.run(read, **chosen, progress=meter.update_run)
-    run = intervals.add_to(run, confidence)
+    run = shown.evaluate(evaluator.run, read, threads=threads)
     if dialogues is not None:
-        out.write_output(
-            dialogues, b"".join(orjson.dumps(row) + b"\n" for row in list_dialogue_rows(run, evaluator.task))
-        )
-    saved = evaluator.with_transcripts(run, read) if output is not None and settings["success"] else run
-    out.deliver_run(run, format_, output, force, transpose=transpose, by=by, compared=compared, saved=saved)
-    return out.print_failed_gates(limits.make_gates(run))
+        lines = (orjson.dumps(row) + b"\n" for row in list_dialogue_rows(run, evaluator.task))
+        out.write_output(dialogues, b"".join(lines))
+    explained = shown.output is not None and evaluator.success
+    return shown.deliver(run, evaluator.with_transcripts(run, read) if explained else None)
 
 
 def _make_evaluator(predictions: Predictions, settings: Mapping[str, Any]) -> Evaluator:
@@ -123,15 +105,6 @@ def _make_evaluator(predictions: Predictions, settings: Mapping[str, Any]) -> Ev
     from dialeval.multiwoz import Evaluator
 
     return Evaluator(**settings)
-
-
-def _print_failures(evaluator: Evaluator, predictions: Predictions, format_: str) -> None:
-    from dialeval.suites.multiwoz.report import write_failures_csv, write_failures_json, write_failures_table
-
-    formats = {"table": write_failures_table, "json": write_failures_json, "csv": write_failures_csv}
-    if format_ not in formats:
-        raise click.UsageError("--failures is printed as table, json or csv")
-    out.print_content(formats[format_](evaluator.failures(predictions)))
 
 
 @multiwoz.command("dialeval multiwoz explain pmul0320 -i damd.json")
@@ -173,9 +146,12 @@ def delexicalize_command(predictions: Predictions, output: Path | None, format_:
 
     evaluator = _make_evaluator(predictions, data)
     out.check_places(None, predictions, files=(output,))
-    systems = [delexicalize(system, evaluator.task) for system in evaluator.read(predictions)]
+    systems, reports = zip(
+        *(delexicalize(system, evaluator.task) for system in evaluator.read(predictions)), strict=True
+    )
     if output is not None:
         if len(systems) != 1:
             raise click.UsageError("--save writes the predictions of one system; name one with -i")
-        out.write_output(output, out.encode_json(systems[0][0].to_document()))
-    out.print_as(format_, PRINTER, MatchReport([report for _, report in systems]))
+        out.write_output(output, out.encode_json(systems[0].to_document()))
+    left = {system: words for report in reports for system, words in report.left.items()}
+    out.print_as(format_, PRINTER, MatchReport([word for report in reports for word in report.words], left))

@@ -52,10 +52,19 @@ from dialeval.io.opening import PathSource, read_bytes, stem_of, strip_mark
 from dialeval.io.reading import find_response_files, is_folder
 from dialeval.io.rows import LISTS, Rows, read_each
 from dialeval.io.schemas import check_types
-from dialeval.suites.multiwoz import venues as spelling
-from dialeval.suites.multiwoz.feature import GOALS, ONTOLOGY, REFERENCE_SETS, STATES, TASK_TURNS, TRUE_STATES, VENUES
-from dialeval.suites.multiwoz.ontology import MULTIWOZ, Ontology, load_ontology
-from dialeval.suites.multiwoz.venues import Alternatives, State, Venues, find_file, load_venues, make_normalizer
+from dialeval.suites.multiwoz import GOALS, ONTOLOGY, REFERENCE_SETS, STATES, TASK_TURNS, TRUE_STATES, VENUES
+from dialeval.suites.multiwoz.metrics import MAIN_REFERENCES
+from dialeval.suites.multiwoz.turns import TurnCounts, find_slot_domains, make_normalizer
+from dialeval.suites.multiwoz.venues import (
+    MULTIWOZ,
+    Alternatives,
+    Ontology,
+    State,
+    Venues,
+    find_file,
+    load_ontology,
+    load_venues,
+)
 
 DEFAULT_SPLIT = "test"
 VERSION_FILE = "version.json"
@@ -162,7 +171,7 @@ def read_task(folder: Path, split: str | None = None) -> TaskFiles:
         turns[:] = map(_freeze_values, turns)
     users = load("user_turns.json", dict[str, list[str]])
     version = load(VERSION_FILE, str, whole)
-    names = sorted(_find_reference_names(folder), key=lambda name: (name != spelling.MAIN_REFERENCES, name))
+    names = sorted(_find_reference_names(folder), key=lambda name: (name != MAIN_REFERENCES, name))
     sets = {name: load(f"references/{name}.json", dict[str, list[str]]) for name in names}
     if problems:
         raise DataError(problems)
@@ -437,10 +446,7 @@ class TaskPredictions:
     dialogues: int
     """Dialogues of the data that are there, with or without turns."""
     without_turns: int
-    turns: int
-    """Turns that are there."""
-    with_state: int
-    with_domains: int
+    counts: TurnCounts
     short: int
     """Turns that are missing in dialogues that are there."""
     remarks: tuple[str, ...] = ()
@@ -554,7 +560,7 @@ def add_slot_domains(
     """
     domains = load_ontology(ontology).domains
     return {
-        dialogue: [{**turn, "active_domains": spelling.find_slot_domains(turn["response"], domains)} for turn in turns]
+        dialogue: [{**turn, "active_domains": find_slot_domains(turn["response"], domains)} for turn in turns]
         for dialogue, turns in _check_document(predictions, "predictions").items()
     }
 
@@ -589,10 +595,9 @@ def make_predictions(document: Document, task: TaskFiles, system: str, where: st
     remarks = (
         (f"{system}: the states have lists of values for {lists:,} slots; the first of each counts",) if lists else ()
     )
-    answered = [row for row in rows if row["response"] is not None]
-    with_state = sum(row["state"] is not None for row in answered)
+    counts = TurnCounts.of(rows)
     columns: dict[Input, ColumnData] = {TASK_TURNS: ObjectColumn(rows)}
-    if answered and with_state == len(answered):
+    if 0 < counts.turns == counts.states:
         columns[STATES] = ObjectColumn(rows)
     offsets = offsets_of(task.turns.values())
     bounds = offsets_of(count for count in task.turns.values() if count)
@@ -607,9 +612,7 @@ def make_predictions(document: Document, task: TaskFiles, system: str, where: st
         ),
         dialogues=len(document),
         without_turns=sum(not turns for turns in document.values()),
-        turns=len(answered),
-        with_state=with_state,
-        with_domains=sum(row["active_domains"] is not None for row in answered),
+        counts=counts,
         short=sum(task.turns[dialogue] - len(turns) for dialogue, turns in document.items()),
         remarks=remarks,
     )

@@ -12,7 +12,7 @@ import os
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, InitVar, dataclass, field, replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -20,122 +20,59 @@ from msgspec import to_builtins
 
 from dialeval.core.arrays import offsets_of
 from dialeval.core.batch import Batch
-from dialeval.core.columns import TextColumn
 from dialeval.core.errors import NeedError, SettingError
-from dialeval.core.fold import Estimate, Fact, Metric
+from dialeval.core.fold import Estimate, Metric
+from dialeval.core.inputs import Input
 from dialeval.core.result import Result, Run
 from dialeval.core.validation import JsonObject
 from dialeval.engine import baselines as common
-from dialeval.engine.folding import Evaluation, Options, run_sources
+from dialeval.engine.folding import Options
 from dialeval.engine.plan import Plan
 from dialeval.engine.resources import Resources
-from dialeval.io.sources import wrap_systems
 from dialeval.metrics.counting import Missing
+from dialeval.suites.multiwoz import GOALS, STATES, TRUE_STATES
 from dialeval.suites.multiwoz import data as tasks
 from dialeval.suites.multiwoz.data import Predictions, TaskData, TaskFiles, TaskPredictions
 from dialeval.suites.multiwoz.explanations import Explanation, group_by_cause
-from dialeval.suites.multiwoz.feature import GOALS, STATES, TRUE_STATES
 from dialeval.suites.multiwoz.lexicalized import delexicalize, has_placeholders
 from dialeval.suites.multiwoz.metrics import Book, Combined, Complete, Inform, Success, TaskBleu, Tracking
 from dialeval.suites.multiwoz.richness import Richness
-from dialeval.suites.multiwoz.turns import Criteria, Fallback, collect_turns
-from dialeval.suites.multiwoz.venues import count_unknown_placeholders
+from dialeval.suites.multiwoz.turns import (
+    Criteria,
+    Fallback,
+    TurnCounting,
+    collect_turns,
+    count_unknown_placeholders,
+)
 from dialeval.text.similarity import Ratio
+from dialeval.text.vocabulary import Vocabulary
+
+TRANSCRIPTS, FAILURES = "transcripts", "failures"
+MOST = 200
+"""Dialogues of all systems together whose transcripts are kept: about a megabyte."""
 
 Systems = Sequence[TaskPredictions]
-Explained = tuple[Explanation, ...]
 Metrics: TypeAlias = dict[str, Metric]
 Original: TypeAlias = JsonObject
 """The output of the MultiWOZ evaluation: `bleu`, `success`, `richness` and `dst`, each with its values by name."""
-
-
-@dataclass(frozen=True)
-class Choices:
-    """What is evaluated, and where it departs from the original."""
-
-    bleu: bool = True
-    success: bool = True
-    richness: bool = True
-    dst: bool = False
-    fallback: Fallback = "file"
-    strict: bool = False
-    """Dialogues of which a system has no turn count as failed, and turns that it lacks as empty."""
-    unify_booking: bool = False
-    ratio: Ratio = "historical"
-    baselines: bool = False
-    """Also floors and ceilings, as systems called `floor/...` and `ceiling/...`."""
-    lexicalized: bool = False
-    """Replies hold values, which become placeholders first; a system that has placeholders is left as it is."""
-    dst_exact: bool = False
-    """Values of states are compared exactly, as in papers on joint goal accuracy."""
-    ignore_dontcare: bool = False
-    """In state tracking slots without a wish (dontcare, none) are left out on both sides."""
-    completion: bool = False
-    """Also the rates Complete and Book, after ConvLab."""
-
-    @property
-    def missing(self) -> Missing:
-        """What becomes of dialogues and turns that a system lacks."""
-        return "failed" if self.strict else "ignored"
-
-    @property
-    def inform(self) -> Inform:
-        """The metric Inform."""
-        return Inform(self.fallback, self.missing, self.ratio)
-
-    def make_metrics(self, task: TaskData) -> Metrics:
-        """Return the metrics that do not need states, by their usual names; settings are in the signature."""
-        metrics: Metrics = {}
-        if self.success:
-            metrics |= {"inform": self.inform, "success": Success(self.fallback, self.missing, self.ratio)}
-        if self.completion:
-            settings = self.fallback, self.missing, self.ratio
-            metrics |= {"complete": Complete(*settings), "book": Book(*settings)}
-        if self.bleu:
-            if task.files.references is None:
-                raise NeedError("the data has no references, so there is no BLEU; add references/NAME.json to it")
-            sets = [TaskBleu(name, self.missing) for name in task.files.references.sets]
-            metrics |= {metric.key: metric for metric in sets}
-            if self.success:
-                metrics |= {"combined": Combined(sets[0].references, self.fallback, self.missing, self.ratio)}
-        if self.richness:
-            metrics |= _make_presets(Richness)
-        return metrics
-
-    def make_tracking(self) -> Metrics:
-        """Return the metrics of state tracking."""
-        if not self.dst:
-            return {}
-        return _make_presets(
-            Tracking,
-            booking="unified" if self.unify_booking else "apart",
-            missing=self.missing,
-            ratio=self.ratio,
-            threshold=100.0 if self.dst_exact else 95.0,
-            dont_care="ignored" if self.ignore_dontcare else "counted",
-        )
-
-
-_USUAL = Choices()
 
 
 def _make_presets(family: type[Metric], **settings: object) -> Metrics:
     return {name: family(**preset, **settings) for name, preset in family.presets.items()}
 
 
+@dataclass(eq=False)
 class Evaluator:
     """Evaluates predictions against the data of a task, which is loaded once.
 
-    What departs from the original program (`fallback`, `strict`, `names` and so on) is in the signatures.
+    `data`, `split` and `names` choose the data as in `load_task`; `data` may also be a loaded task. What departs from
+    the original program (`fallback`, `strict`, `names` and so on) is in the signatures.
 
-    Args:
+    Attributes:
         bleu: Compute BLEU.
         success: Compute Inform and Success.
         richness: Compute lexical richness.
         dst: Compute dialogue state tracking metrics.
-        data: A folder with the data of a task, a loaded task, `"town"` for the invented town that ships with dialeval;
-            None: the installed data pack `multiwoz`.
-        split: A split of the data, where it has several.
         fallback: Where a turn lacks its state or active domains: `"file"` replaces those of the whole file, as the
             original does; `"turn"` replaces only what is lacking.
         strict: Count dialogues without a turn as failed, and missing turns as empty.
@@ -145,13 +82,9 @@ class Evaluator:
         baselines: Also score floor and ceiling systems, and add gold replies to explanations.
         lexicalized: Map values in replies (names, phone numbers) to placeholders first, for systems whose replies have
             none.
-        names: The spelling of venues, see `load_task`.
         dst_exact: Compare values exactly in state tracking, as papers on joint goal accuracy do.
         ignore_dontcare: Leave slots without a wish (dontcare, none) out of state tracking on both sides.
         completion: Compute the rates Complete and Book, after ConvLab.
-
-    Attributes:
-        choices: These choices.
         task: The data of the task.
         warnings: Remarks about the predictions that were evaluated last.
 
@@ -164,32 +97,30 @@ class Evaluator:
         14.3
     """
 
-    def __init__(
-        self,
-        bleu: bool = True,
-        success: bool = True,
-        richness: bool = True,
-        dst: bool = False,
-        *,
-        data: str | os.PathLike[str] | TaskData | None = None,
-        split: str | None = None,
-        fallback: Fallback = "file",
-        strict: bool = False,
-        unify_booking: bool = False,
-        ratio: Ratio = "historical",
-        baselines: bool = False,
-        lexicalized: bool = False,
-        names: tasks.Names = "published",
-        dst_exact: bool = False,
-        ignore_dontcare: bool = False,
-        completion: bool = False,
+    bleu: bool = True
+    success: bool = True
+    richness: bool = True
+    dst: bool = False
+    _: KW_ONLY
+    data: InitVar[str | os.PathLike[str] | TaskData | None] = None
+    split: InitVar[str | None] = None
+    names: InitVar[tasks.Names] = "published"
+    fallback: Fallback = "file"
+    strict: bool = False
+    unify_booking: bool = False
+    ratio: Ratio = "historical"
+    baselines: bool = False
+    lexicalized: bool = False
+    dst_exact: bool = False
+    ignore_dontcare: bool = False
+    completion: bool = False
+    task: TaskData = field(init=False, repr=False)
+    warnings: tuple[str, ...] = field(default=(), init=False)
+
+    def __post_init__(
+        self, data: str | os.PathLike[str] | TaskData | None, split: str | None, names: tasks.Names
     ) -> None:
-        self.choices = Choices(
-            bleu, success, richness, dst, fallback, strict, unify_booking, ratio, baselines, lexicalized,
-            dst_exact, ignore_dontcare, completion,
-        )  # fmt: skip
         self.task = data if isinstance(data, TaskData) else tasks.load_task(data, split, names)
-        self.warnings: tuple[str, ...] = ()
 
     def read(self, predictions: Predictions) -> list[TaskPredictions]:
         """Read and check predictions, to pass them to several methods.
@@ -203,7 +134,11 @@ class Evaluator:
         Raises:
             DataError: The predictions have another form, or name dialogues that the task does not have.
         """
-        return read_systems(predictions, self.task, self.choices)
+        systems = tasks.read_predictions(predictions, self.task.files)
+        if not self.lexicalized or systems is predictions:
+            return systems
+        task = self.task
+        return [system if has_placeholders(system, task) else delexicalize(system, task)[0] for system in systems]
 
     def run(self, predictions: Predictions, **options: Any) -> Run:
         """Evaluate one or several systems.
@@ -218,9 +153,68 @@ class Evaluator:
         Raises:
             DataError: The predictions have another form.
         """
-        run = evaluate_task(predictions, self.task, self.choices, Options(**options))
+        metrics, tracking = self._make_metrics(), self._make_tracking()
+        if not metrics and not tracking:
+            raise SettingError("nothing was asked for; choose bleu, success, richness or dst")
+        systems = self.read(predictions)
+        _refuse_tracking(systems, metrics, tracking, self.task)
+        made, baselines = make_baselines(systems, self.task) if self.baselines else ([], None)
+
+        def plan(_number: int, available: frozenset[Input]) -> Plan:
+            return (
+                Plan(metrics | tracking) if STATES in available else Plan(metrics, dict.fromkeys(tracking, _NO_STATES))
+            )
+
+        resources = Resources(ready=self.task.resources)
+        # One thread: these metrics are plain Python, and threads would only wait for each other.
+        one_thread = replace(Options(**options), threads=1)
+        rows = [system.rows for system in systems]
+        run = common.run_with_baselines(rows, baselines, plan, resources, one_thread).run
+        warnings = [line for system in systems for line in _collect_warnings(system, run[system.rows.system], self)]
+        mapped = [system.rows.system for system in systems if system.report is not None]
+        run = replace(run, warnings=(*warnings, *run.warnings))
+        run = _extend_signatures(run, self.task.files.version, mapped)
+        gold = [system for system in made if system.rows.system == common.GOLD] if self.success else []
+        if failures := {name: group_by_cause(lost, gold=True) for name, lost in self._explain(gold).items()}:
+            run = replace(run, details={**run.details, FAILURES: failures})
         self.warnings = run.warnings
         return run
+
+    @property
+    def _missing(self) -> Missing:
+        """What becomes of dialogues and turns that a system lacks."""
+        return "failed" if self.strict else "ignored"
+
+    def _make_metrics(self) -> Metrics:
+        """Return the metrics that do not need states, by their usual names; settings are in the signature."""
+        metrics: Metrics = {}
+        missing, references = self._missing, self.task.files.references
+        settings = self.fallback, missing, self.ratio
+        if self.success:
+            metrics |= {"inform": Inform(*settings), "success": Success(*settings)}
+        if self.completion:
+            metrics |= {"complete": Complete(*settings), "book": Book(*settings)}
+        if self.bleu:
+            if references is None:
+                raise NeedError("the data has no references, so there is no BLEU; add references/NAME.json to it")
+            sets = [TaskBleu(name, missing) for name in references.sets]
+            metrics |= {metric.key: metric for metric in sets}
+            if self.success:
+                metrics |= {"combined": Combined(sets[0].references, *settings)}
+        return metrics | (_make_presets(Richness) if self.richness else {})
+
+    def _make_tracking(self) -> Metrics:
+        """Return the metrics of state tracking."""
+        if not self.dst:
+            return {}
+        return _make_presets(
+            Tracking,
+            booking="unified" if self.unify_booking else "apart",
+            missing=self._missing,
+            ratio=self.ratio,
+            threshold=100.0 if self.dst_exact else 95.0,
+            dont_care="ignored" if self.ignore_dontcare else "counted",
+        )
 
     def evaluate(self, predictions: Predictions) -> Original:
         """Evaluate one system, with the output of the original program.
@@ -238,7 +232,20 @@ class Evaluator:
         run = self.run(predictions)
         if (systems := len(run) - len(run.baselines)) != 1:
             raise SettingError(f"evaluate takes one system, and there are {systems}; use run for several")
-        return make_original_output(next(iter(run.values())), self.choices)
+        result = next(iter(run.values()))
+
+        def collect(presets: Mapping[str, object]) -> dict[str, float] | None:
+            if not presets.keys() <= set(result):
+                return None
+            return {name.replace("-", "_"): result[name].mean for name in presets}
+
+        richness = collect(Richness.presets) or {}
+        return {
+            "bleu": {key.partition("/")[2]: result[key].mean for key in result if key.startswith("bleu/")} or None,
+            "success": {name: _collect_rates(result, name) for name in ("inform", "success")} if self.success else None,
+            "richness": {name: _to_count(name, value) for name, value in richness.items()} or None,
+            "dst": collect(Tracking.presets) if self.dst else None,
+        }
 
     def explain(self, predictions: Predictions, dialogue: str) -> dict[str, list[Explanation]]:
         """Explain why a dialogue lost Inform or Success.
@@ -250,19 +257,57 @@ class Evaluator:
         Returns:
             By system, the explanation; an empty list where a system does not have the dialogue.
         """
-        return explain_dialogues(predictions, self.task, self.choices, dialogue)
+        turns = self.task.files.turns
+        if dialogue not in turns:
+            plain = dialogue.lower().removesuffix(".json")
+            hint = f"did you mean {plain!r}?" if plain in turns else "check the id"
+            raise SettingError(f"the data has no dialogue {dialogue!r}; {hint}")
+        return self._explain(self._read_explained(predictions), dialogue)
 
-    def with_transcripts(self, run: Run, predictions: Predictions) -> Run:
+    def _read_explained(self, predictions: Predictions) -> Systems:
+        """Read the systems whose dialogues are explained: with baselines also gold."""
+        systems = self.read(predictions)
+        made = make_baselines(systems, self.task)[0] if self.baselines else []
+        return [*systems, *(system for system in made if system.rows.system == common.GOLD)]
+
+    def _explain(self, systems: Systems, dialogue: str | None = None) -> dict[str, list[Explanation]]:
+        """Return the explanation of one dialogue, or of all that a system gives, by system."""
+        explained = {}
+        for system in systems:
+            columns, offsets = system.rows.columns, offsets_of(filter(None, self.task.files.turns.values()))
+            batch = Batch(
+                len(system.rows), columns, Vocabulary(), offsets, self.task.resources, {TurnCounting(): system.counts}
+            )
+            criteria = Criteria.of_batch(batch, self.ratio)
+            explained[system.rows.system] = [
+                Explanation(name, turns, criteria)
+                for name, turns in collect_turns(batch, self.fallback, self._missing)
+                if turns is not None and dialogue in (None, name)
+            ]
+        return explained
+
+    def with_transcripts(self, run: Run, predictions: Predictions, most: int = MOST) -> Run:
         """Return a run with the transcripts that a report shows, of failed dialogues first.
 
         Args:
             run: The run of these predictions.
             predictions: The predictions.
+            most: The number of dialogues that are kept, of all systems together.
 
         Returns:
             The run with transcripts in its details.
         """
-        return with_transcripts(run, predictions, self.task, self.choices)
+        explained = self._explain(self._read_explained(predictions))
+        lost = {system: group_by_cause(dialogues, system == common.GOLD) for system, dialogues in explained.items()}
+        chosen = _choose_dialogues(list(self.task.files.turns), lost, max(1, most // max(1, len(explained))))
+        users = self.task.files.users or {}
+        entries = {
+            system: [one.to_transcript(users.get(one.dialogue)) for one in dialogues if one.dialogue in chosen]
+            for system, dialogues in explained.items()
+            if system in run
+        }
+        failures = {system: lost[system] for system in entries}
+        return replace(run, details={**run.details, TRANSCRIPTS: to_builtins(entries), FAILURES: failures})
 
     def failures(self, predictions: Predictions) -> dict[str, list[Explanation]]:
         """Explain every dialogue that lost Inform or Success.
@@ -273,7 +318,7 @@ class Evaluator:
         Returns:
             By system, the explanations.
         """
-        explained = explain_dialogues(predictions, self.task, self.choices)
+        explained = self._explain(self._read_explained(predictions))
         return {system: [one for one in dialogues if one.causes] for system, dialogues in explained.items()}
 
 
@@ -300,64 +345,6 @@ def evaluate(predictions: Predictions, data: str | os.PathLike[str] | TaskData |
     return Evaluator(data=data, **options).run(predictions)
 
 
-@dataclass(frozen=True)
-class Explanations(Fact[Explained, Explained]):
-    """Causes of failed dialogues: one dialogue, or all that a system gives."""
-
-    choices: Choices
-    dialogue: str | None = None
-
-    def empty(self) -> Explained:
-        return ()
-
-    def gather(self, batch: Batch) -> Explained:
-        criteria = Criteria.of_batch(batch, self.choices.ratio)
-        dialogues = collect_turns(batch, self.choices.fallback, self.choices.missing)
-        wanted = ((name, turns) for name, turns in dialogues if self.dialogue in (None, name))
-        return tuple(Explanation(name, turns, criteria) for name, turns in wanted if turns is not None)
-
-    def merge(self, left: Explained, right: Explained) -> Explained:
-        return left + right
-
-
-def evaluate_task(
-    predictions: Predictions, task: TaskData, choices: Choices = _USUAL, options: Options | None = None
-) -> Run:
-    """Evaluate one or several systems; `predictions` may have been read before."""
-    metrics, tracking = choices.make_metrics(task), choices.make_tracking()
-    if not metrics and not tracking:
-        raise SettingError("nothing was asked for; choose bleu, success, richness or dst")
-    systems = read_systems(predictions, task, choices)
-    _refuse_tracking(systems, metrics, tracking, task)
-    made, baselines = make_baselines(systems, task) if choices.baselines else ([], None)
-    every = [*systems, *made]
-    plans = [
-        Plan({**metrics, **tracking})
-        if STATES in system.rows.columns
-        else Plan(metrics, dict.fromkeys(tracking, _NO_STATES))
-        for system in every
-    ]
-    run = _evaluate_systems(every, task, plans, options, baselines).run
-    warnings = [line for each in systems for line in _collect_warnings(each, run[each.rows.system], task, choices)]
-    mapped = [system.rows.system for system in systems if system.report is not None]
-    run = _extend_signatures(replace(run, warnings=tuple(warnings)), task.files.version, mapped)
-    if baselines is None:
-        return run
-    run = common.with_standing(run, baselines, {**metrics, **tracking})
-    gold = [each for each in made if each.rows.system == common.GOLD] if choices.success else []
-    explained = _explain_systems(gold, task, choices).items()
-    failures = {system: group_by_cause(mine, gold=True) for system, mine in explained}
-    return replace(run, details={**run.details, FAILURES: failures} if failures else run.details)
-
-
-def read_systems(predictions: Predictions, task: TaskData, choices: Choices) -> list[TaskPredictions]:
-    """Return the predictions of every system; with lexicalized replies, values have become placeholders."""
-    systems = tasks.read_predictions(predictions, task.files)
-    if not choices.lexicalized or systems is predictions:
-        return systems
-    return [system if has_placeholders(system, task) else delexicalize(system, task)[0] for system in systems]
-
-
 def _extend_signatures(run: Run, version: str | None, lexicalized: Sequence[str]) -> Run:
     """Return the run with more in its signatures: the version of the data where it counts, and lexicalized replies."""
     depending = {GOALS, TRUE_STATES}
@@ -376,21 +363,6 @@ def _extend_signatures(run: Run, version: str | None, lexicalized: Sequence[str]
     return replace(run, systems={name: replace(run[name], estimates=estimates) for name, estimates in signed.items()})
 
 
-def _evaluate_systems(
-    systems: Systems,
-    task: TaskData,
-    plans: Sequence[Plan],
-    options: Options | None = None,
-    baselines: common.Baselines | None = None,
-) -> Evaluation:
-    # One thread: these metrics are plain Python, and threads would only wait for each other.
-    options = replace(options or Options(), threads=1)
-    roles = None if baselines is None else baselines.roles
-    sources = wrap_systems([system.rows for system in systems], roles)
-    return run_sources(sources, lambda source, _available: plans[source], Resources(ready=task.resources), options)
-
-
-_EXPLANATIONS = "explanations"
 _NO_STATES = "needs a `state` in every turn: without, the true states would be compared with themselves"
 
 
@@ -403,21 +375,23 @@ def _refuse_tracking(
         raise NeedError("the data has no gold_states.json, so there is no state tracking")
     without = [system for system in systems if STATES not in system.rows.columns]
     if without and (len(without) == len(systems) or not metrics):
-        lacking = "; ".join(f"{s.rows.system} has one in {s.with_state:,} of {s.turns:,} turns" for s in without)
+        lacking = "; ".join(
+            f"{s.rows.system} has one in {s.counts.states:,} of {s.counts.turns:,} turns" for s in without
+        )
         remedy = "give every turn one, an empty one {} if nothing is tracked, or leave --dst out"
         raise NeedError(f"state tracking (--dst) {_NO_STATES}; {lacking}; {remedy}")
 
 
-def _collect_warnings(system: TaskPredictions, result: Result, task: TaskData, choices: Choices) -> Iterator[str]:
-    name = system.rows.system
+def _collect_warnings(system: TaskPredictions, result: Result, evaluator: Evaluator) -> Iterator[str]:
+    name, task = system.rows.system, evaluator.task
     yield from system.remarks
     if system.report is not None:
         yield system.report
-    elif choices.lexicalized:
+    elif evaluator.lexicalized:
         yield f"{name} has placeholders already, so that its replies are taken as they are"
-    yield from _warn_of_missing(system, result, task.files, choices)
-    if choices.success:
-        yield from _warn_of_substitutes(system, choices)
+    yield from _warn_of_missing(system, result, task.files, evaluator.strict)
+    if evaluator.success:
+        yield from _warn_of_substitutes(system, evaluator.fallback)
     if unknown := count_unknown_placeholders((row["response"] or "" for row in system.given), task.ontology.words):
         yield f"{name}: placeholders that the ontology does not have were removed: {_write_counts(unknown, '[{}]')}"
     if unknown := _count_unknown_slots(system.given, task):
@@ -430,7 +404,7 @@ def _write_counts(counts: Mapping[str, int], form: str) -> str:
     return ", ".join(f"{form.format(name)} ({often})" for name, often in times.items())
 
 
-def _warn_of_missing(system: TaskPredictions, result: Result, files: TaskFiles, choices: Choices) -> Iterator[str]:
+def _warn_of_missing(system: TaskPredictions, result: Result, files: TaskFiles, is_strict: bool) -> Iterator[str]:
     """Yield what a system lacks, what becomes of it, and what it would cost if it counted."""
     dialogues, turns = len(files.turns), sum(files.turns.values())
     effects = {
@@ -440,9 +414,9 @@ def _warn_of_missing(system: TaskPredictions, result: Result, files: TaskFiles, 
     }
     if not any(effects.values()):
         return
-    cover = f"covers {system.dialogues:,} of {dialogues:,} dialogues and {system.turns:,} of {turns:,} turns"
+    cover = f"covers {system.dialogues:,} of {dialogues:,} dialogues and {system.counts.turns:,} of {turns:,} turns"
     strict = "--strict counts dialogues without a turn as failed and missing turns as empty"
-    if choices.strict:
+    if is_strict:
         yield f"{system.rows.system} {cover}; {strict}"
     else:
         original = f"as in the original, {', '.join(effect for effect, occurs in effects.items() if occurs)}"
@@ -459,24 +433,24 @@ def _score_missing_as_failed(system: TaskPredictions, result: Result, files: Tas
             yield f"{key} {result[key].mean:.1f} would be {sum(hits) / len(files.turns):.1f}"
 
 
-def _warn_of_substitutes(system: TaskPredictions, choices: Choices) -> Iterator[str]:
+def _warn_of_substitutes(system: TaskPredictions, fallback: Fallback) -> Iterator[str]:
     """Yield where the true states or estimated domains replace those of a system."""
-    name = system.rows.system
+    name, turns = system.rows.system, system.counts.turns
     for what, count, instead in (
-        ("state", system.with_state, "the true states"),
-        ("active domains", system.with_domains, "estimates"),
+        ("state", system.counts.states, "the true states"),
+        ("active domains", system.counts.domains, "estimates"),
     ):
-        lacking = system.turns - count
+        lacking = turns - count
         if not lacking:
             continue
         if not count:
             if what == "state":
                 yield f"{name} gives no states: inform and success use {instead}"
-        elif choices.fallback == "turn":
-            yield f"{name} gives no {what} in {lacking:,} of {system.turns:,} turns: {instead} are used there"
+        elif fallback == "turn":
+            yield f"{name} gives no {what} in {lacking:,} of {turns:,} turns: {instead} are used there"
         else:
             yield (
-                f"{name} gives no {what} in {lacking:,} of {system.turns:,} turns, so that inform and success use "
+                f"{name} gives no {what} in {lacking:,} of {turns:,} turns, so that inform and success use "
                 f"{instead} in all turns, as in the original; --fallback turn uses them only there"
             )
 
@@ -490,46 +464,6 @@ def _count_unknown_slots(rows: Sequence[tasks.TaskRow], task: TaskData) -> dict[
             if (domain, task.ontology.states.slot(slot)) not in task.known_slots:
                 unknown[f"{domain}.{slot}"] += turns
     return dict(unknown.most_common())
-
-
-def explain_dialogues(
-    predictions: Predictions, task: TaskData, choices: Choices = _USUAL, dialogue: str | None = None
-) -> dict[str, list[Explanation]]:
-    """Return the explanation of one dialogue, or of all that a system gives, by system; with baselines also of gold."""
-    if dialogue is not None and dialogue not in task.files.turns:
-        plain = dialogue.lower().removesuffix(".json")
-        hint = f"did you mean {plain!r}?" if plain in task.files.turns else "check the id"
-        raise SettingError(f"the data has no dialogue {dialogue!r}; {hint}")
-    systems = read_systems(predictions, task, choices)
-    if choices.baselines:
-        systems = [*systems, *(one for one in make_baselines(systems, task)[0] if one.rows.system == common.GOLD)]
-    return _explain_systems(systems, task, choices, dialogue)
-
-
-def _explain_systems(
-    systems: Systems, task: TaskData, choices: Choices, dialogue: str | None = None
-) -> dict[str, list[Explanation]]:
-    details = {_EXPLANATIONS: Explanations(choices, dialogue)}
-    plans = [Plan({"inform": choices.inform}, details=details)] * len(systems)
-    evaluated = _evaluate_systems(systems, task, plans).systems
-    return {name: list(system.finish_details()[_EXPLANATIONS]) for name, system in evaluated.items()}
-
-
-def make_original_output(result: Result, choices: Choices) -> Original:
-    """Return the values of one system as the MultiWOZ evaluation documents them; None for what was not asked for."""
-
-    def collect(presets: Mapping[str, object]) -> dict[str, float] | None:
-        return (
-            {name.replace("-", "_"): result[name].mean for name in presets} if presets.keys() <= set(result) else None
-        )
-
-    richness = collect(Richness.presets) or {}
-    return {
-        "bleu": {key.partition("/")[2]: result[key].mean for key in result if key.startswith("bleu/")} or None,
-        "success": {name: _collect_rates(result, name) for name in ("inform", "success")} if choices.success else None,
-        "richness": {name: _to_count(name, value) for name, value in richness.items()} or None,
-        "dst": collect(Tracking.presets) if choices.dst else None,
-    }
 
 
 def _collect_rates(result: Result, name: str) -> dict[str, float]:
@@ -571,51 +505,14 @@ def list_dialogue_rows(run: Run, task: TaskData) -> Iterator[JsonObject]:
                 yield {"system": system, "dialog_id": dialogue, **rates}
 
 
-TRANSCRIPTS, FAILURES = "transcripts", "failures"
-MOST = 200
-"""Dialogues of all systems together: about a megabyte."""
-
-
-def with_transcripts(
-    run: Run, predictions: Predictions, task: TaskData, choices: Choices = _USUAL, most: int = MOST
-) -> Run:
-    """Return the run with transcripts of the dialogues of `predictions`, those from which it was made."""
-    explained = explain_dialogues(predictions, task, choices)
-    lost = {system: group_by_cause(dialogues, system == common.GOLD) for system, dialogues in explained.items()}
-    chosen = _choose_dialogues(list(task.files.turns), lost, max(1, most // max(1, len(explained))))
-    numbers = {dialogue: number for number, dialogue in enumerate(task.files.turns) if dialogue in chosen}
-    users = task.files.users or {}
-    entries = {
-        system: [
-            one.to_transcript(_get_responses(run[system], numbers[one.dialogue]), users.get(one.dialogue))
-            for one in dialogues
-            if one.dialogue in numbers
-        ]
-        for system, dialogues in explained.items()
-        if system in run
-    }
-    failures = {system: lost[system] for system in entries}
-    return replace(run, details={**run.details, TRANSCRIPTS: to_builtins(entries), FAILURES: failures})
-
-
-def _choose_dialogues(order: Sequence[str], lost: Mapping[str, Mapping[str, Sequence[str]]], most: int) -> list[str]:
-    """Return the dialogues to keep, in the order of the data: the first one that each cause lost, the second, ..."""
+def _choose_dialogues(order: Sequence[str], lost: Mapping[str, Mapping[str, Sequence[str]]], most: int) -> set[str]:
+    """Return the dialogues to keep: the first one that each cause lost, the second, ..."""
     ranks: dict[str, int] = {}
     for causes in lost.values():
         for names in causes.values():
             for rank, name in enumerate(names):
                 ranks[name] = min(rank, ranks.get(name, rank))
-    chosen = set(sorted(order, key=lambda name: ranks.get(name, len(order)))[:most])
-    return [name for name in order if name in chosen]
-
-
-def _get_responses(result: Result, number: int) -> Sequence[str] | None:
-    """Return the responses of a dialogue as the system gave them, before they were normalized."""
-    rows = result.table
-    texts = None if rows is None else rows.texts.get("response")
-    if rows is None or not isinstance(texts, TextColumn):
-        return None
-    return [texts[at] for at in range(int(rows.offsets[number]), int(rows.offsets[number + 1]))]
+    return set(sorted(order, key=lambda name: ranks.get(name, len(order)))[:most])
 
 
 # Floors and ceilings of task dialogues: systems made of the data, scored next to the real ones.

@@ -35,8 +35,7 @@ from dialeval.core.errors import escape_lines
 from dialeval.core.run_schema import Count
 from dialeval.suites.multiwoz import turns as rules
 from dialeval.suites.multiwoz.data import Goal
-from dialeval.suites.multiwoz.turns import Criteria, DialogueVerdict, TaskTurn, TurnStep
-from dialeval.suites.multiwoz.venues import NONE
+from dialeval.suites.multiwoz.turns import NONE, Criteria, DialogueVerdict, TaskTurn, TurnStep
 
 WRONG_VENUE = "wrong venue"
 NO_OFFER = "no offer"
@@ -64,32 +63,8 @@ class Cause(Struct, frozen=True):
     cause: str
     detail: str
 
-
-class SavedDomain(Struct):
-    """What a user wants of a domain, and what became of it."""
-
-    domain: str
-    wishes: dict[str, str]
-    asked: list[str]
-    matched: bool
-    provided: list[str]
-    complete: bool
-
-
-class SavedOffer(Struct):
-    """The venues that a turn offers."""
-
-    venues: Count
-    names: list[str]
-
-
-class SavedStep(Struct, omit_defaults=True):
-    """What a turn did that counts."""
-
-    domain: str
-    provided: list[str]
-    early: list[str]
-    offer: SavedOffer | None = None
+    def __str__(self) -> str:
+        return f"lost {self.lost}, {self.domain}: {self.cause}; {self.detail}"
 
 
 class SavedTurn(Struct, kw_only=True):
@@ -99,11 +74,10 @@ class SavedTurn(Struct, kw_only=True):
     user: str | None = None
     """What the user said before, where the data has it."""
     response: str
-    active: list[str]
-    estimated: bool
-    state: dict[str, dict[str, str]]
-    true_state: bool
-    steps: list[SavedStep]
+    notes: list[str]
+    """The active domains and the state."""
+    steps: list[str]
+    """What the turn did that counts, and what did not count."""
 
 
 class Transcript(Struct):
@@ -112,7 +86,7 @@ class Transcript(Struct):
     dialogue: str
     inform: bool
     success: bool
-    domains: list[SavedDomain]
+    goal: list[str]
     turns: list[SavedTurn]
     causes: list[Cause]
 
@@ -159,76 +133,57 @@ class Explanation:
         missing = [(domain, word) for domain, word in requested if word not in ended.provided[domain]]
         return [Cause("success", domain, *self._explain_word(domain, word)) for domain, word in missing]
 
-    def to_transcript(self, responses: Sequence[str] | None, users: Sequence[str] | None) -> Transcript:
-        """Return the explanation as a saved run holds it.
-
-        `responses` are those of the system before they were normalized, and `users` what the user said before each.
-        """
-        ended = self.verdict
-        domains = []
-        for domain, wishes in self.goal.items():
-            wanted, asked = dict(wishes["informable"]), list(wishes["requestable"])
-            outcome = ended.matched[domain], sorted(ended.provided[domain]), ended.complete[domain]
-            domains.append(SavedDomain(domain, wanted, asked, *outcome))
+    def to_transcript(self, users: Sequence[str] | None = None) -> Transcript:
+        """Return the explanation as a saved run holds it; `users`: what the user said before each turn."""
         turns = [
             SavedTurn(
                 turn=turn.at,
                 user=None if users is None else users[turn.at],
-                response=turn.response if responses is None else responses[turn.at] or turn.response,
-                active=list(turn.domains),
-                estimated=turn.estimated,
-                state={domain: dict(slots) for domain, slots in turn.state.items()},
-                true_state=turn.true_state,
-                steps=[self._to_saved_step(step) for step in self.steps if step.turn is turn],
+                response=turn.said,
+                notes=list(_describe_turn(turn)),
+                steps=list(self._describe_steps(turn)),
             )
             for turn in self.turns
         ]
-        return Transcript(self.dialogue, ended.inform, ended.success, domains, turns, list(self.causes))
-
-    def _to_saved_step(self, step: TurnStep) -> SavedStep:
-        offer = step.offer
-        venues = None if offer is None else SavedOffer(offer.bit_count(), self._list_names(step.domain, offer))
-        return SavedStep(step.domain, sorted(step.provided), sorted(step.early), venues)
+        goal = []
+        for domain, wishes in self.goal.items():
+            asked = ", ".join(wishes["requestable"])
+            goal.append(f"{domain}: {_join_slots(wishes['informable'])}" + (f"; asked for {asked}" if asked else ""))
+        ended = self.verdict
+        return Transcript(self.dialogue, ended.inform, ended.success, goal, turns, list(self.causes))
 
     def __str__(self) -> str:
         return escape_lines("\n".join(self.lines()))
 
     def lines(self) -> Iterator[str]:
         """Yield the explanation line by line."""
-        yield f"{self.dialogue}: inform {_yes_or_no(self.verdict.inform)}, success {_yes_or_no(self.verdict.success)}"
+        shown = self.to_transcript()
+        yield f"{self.dialogue}: inform {_yes_or_no(shown.inform)}, success {_yes_or_no(shown.success)}"
         yield ""
-        for domain, wishes in self.goal.items():
-            asked = ", ".join(wishes["requestable"])
-            yield f"goal {domain}: {_join_slots(wishes['informable'])}" + (f"; asked for {asked}" if asked else "")
-        for turn in self.turns:
+        yield from (f"goal {line}" for line in shown.goal)
+        for saved, turn in zip(shown.turns, self.turns, strict=True):
             yield ""
-            yield from self._describe_turn(turn)
+            yield f"[{turn.at + 1}] {turn.response}"
+            yield from (f"    {line}" for line in (*saved.notes, *saved.steps))
         yield ""
-        for cause in self.causes:
-            yield f"lost {cause.lost}, {cause.domain}: {cause.cause}; {cause.detail}"
-        if not self.causes:
+        yield from map(str, shown.causes)
+        if not shown.causes:
             yield "nothing was lost"
 
-    def _describe_turn(self, turn: TaskTurn) -> Iterator[str]:
-        how = " (estimated)" if turn.estimated else ""
-        yield f"[{turn.at + 1}] {turn.response}"
-        yield f"    active: {', '.join(turn.domains) or 'none'}{how}"
-        source = "true state" if turn.true_state else "state"
-        state = "; ".join(f"{domain}: {_join_slots(slots)}" for domain, slots in turn.state.items())
-        yield f"    {source}: {state or 'empty'}"
+    def _describe_steps(self, turn: TaskTurn) -> Iterator[str]:
         for step in self.steps:
             if step.turn is turn:
                 if step.offer is not None:
-                    yield f"    {step.domain}: offers {self._describe_venues(step.domain, step.offer)}"
+                    yield f"{step.domain}: offers {self._describe_venues(step.domain, step.offer)}"
                 if step.provided:
-                    yield f"    {step.domain}: provides {', '.join(sorted(step.provided))}"
+                    yield f"{step.domain}: provides {', '.join(sorted(step.provided))}"
                 if step.early:
                     early = ", ".join(sorted(step.early))
-                    yield f"    {step.domain}: provides {early} before the booking, which does not count"
+                    yield f"{step.domain}: provides {early} before the booking, which does not count"
         for domain in self.goal:
             words = [] if domain in turn.domains else self._find_useful_words(turn, domain)
             if words:
-                yield f"    {domain} is not active: {', '.join(words)} does not count"
+                yield f"{domain} is not active: {', '.join(words)} does not count"
 
     def _find_useful_words(self, turn: TaskTurn, domain: str) -> list[str]:
         """Return the words of a turn that would count for a domain of the goal if it were active."""
@@ -333,12 +288,9 @@ class Explanation:
         count = offer.bit_count()
         if not count:
             return "no venue"
-        names = ", ".join(self._list_names(domain, offer))
+        names = ", ".join(self.criteria.venues[domain].list_labels(offer, SHOWN_VENUES))
         more = ", ..." if count > SHOWN_VENUES else ""
         return f"{count} {'venue' if count == 1 else 'venues'} ({names}{more})"
-
-    def _list_names(self, domain: str, offer: int) -> list[str]:
-        return self.criteria.venues[domain].list_labels(offer, SHOWN_VENUES)
 
 
 def group_by_cause(explanations: Iterable[Explanation], gold: bool = False) -> dict[str, list[str]]:
@@ -349,6 +301,12 @@ def group_by_cause(explanations: Iterable[Explanation], gold: bool = False) -> d
         for cause in dict.fromkeys(names):
             lost.setdefault(cause, []).append(one.dialogue)
     return dict(sorted(lost.items(), key=lambda entry: (-len(entry[1]), entry[0])))
+
+
+def _describe_turn(turn: TaskTurn) -> Iterator[str]:
+    yield f"active: {', '.join(turn.domains) or 'none'}{' (estimated)' if turn.estimated else ''}"
+    state = "; ".join(f"{domain}: {_join_slots(slots)}" for domain, slots in turn.state.items())
+    yield f"{'true state' if turn.true_state else 'state'}: {state or 'empty'}"
 
 
 def _join_slots(slots: Mapping[str, str]) -> str:

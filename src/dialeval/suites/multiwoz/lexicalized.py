@@ -21,7 +21,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Literal, NamedTuple, get_args
+from typing import NamedTuple
 
 from msgspec import Struct, structs
 
@@ -29,11 +29,10 @@ from dialeval.core.columns import ObjectColumn
 from dialeval.core.display import Tabular
 from dialeval.core.run_schema import Record
 from dialeval.reports.documents import Document, Printer, Table
+from dialeval.suites.multiwoz import STATES, TASK_TURNS
 from dialeval.suites.multiwoz.data import TaskData, TaskPredictions
-from dialeval.suites.multiwoz.feature import STATES, TASK_TURNS
-from dialeval.suites.multiwoz.venues import PLACEHOLDER, State
-
-By = Literal["database", "state", "pattern"]
+from dialeval.suites.multiwoz.turns import PLACEHOLDER
+from dialeval.suites.multiwoz.venues import State
 
 LONGEST = 12
 """Words of the longest value that is looked for."""
@@ -51,7 +50,6 @@ class ValueMatch(NamedTuple):
     start: int
     stop: int
     slot: str
-    by: By
 
 
 class Delexicalizer:
@@ -110,7 +108,7 @@ class Delexicalizer:
         keys = [squash(word[0]) for word in words]
         in_state = self._index_state(state)
         patterns = [
-            ValueMatch(starting.start(), starting.end(), slot, "pattern")
+            ValueMatch(starting.start(), starting.end(), slot)
             for slot, pattern in self._ontology.patterns.items()
             for starting in pattern.finditer(text)
         ]
@@ -148,11 +146,10 @@ class Delexicalizer:
                 longest = to, by_domain, mine
         if longest is not None:
             to, by_domain, mine = longest
-            sources: list[tuple[By, Mapping[str, str]]] = [("database", by_domain), ("state", mine)]
-            fitting = [(domain, slot, by) for by, slots in sources for domain, slot in slots.items()]
-            named = [candidate for candidate in reversed(fitting) if candidate[0] in text.lower()]
-            _, slot, by = (named or fitting)[0]
-            yield ValueMatch(words[at].start(), words[to].end(), slot, by)
+            fitting = [*by_domain.items(), *mine.items()]
+            named = [slot for domain, slot in reversed(fitting) if domain in text.lower()]
+            slot = named[0] if named else fitting[0][1]
+            yield ValueMatch(words[at].start(), words[to].end(), slot)
 
 
 def squash(value: str) -> str:
@@ -161,54 +158,30 @@ def squash(value: str) -> str:
     return re.sub("cent(?:re|er)", "center", letters)
 
 
-class FoundValues(Struct, frozen=True):
+class MatchedWord(Struct, frozen=True):
     """What became placeholders of one word, in all replies of a system."""
 
+    system: str
     word: str
-    database: int
-    state: int
-    pattern: int
+    values: int
     examples: Sequence[str]
     """The most frequent texts."""
 
 
-class SystemMatches(Struct, frozen=True):
-    """What was matched in the replies of a system, and what looks like a value and was not."""
-
-    system: str
-    replies: int
-    replies_with_values: int
-    values: Sequence[FoundValues]
-    left: Mapping[str, int]
-    """Words with a digit that are no part of a value, the most frequent ones with their numbers."""
-
-    @property
-    def summary(self) -> str:
-        """One sentence for warnings."""
-        counts = (f"{value.word} {value.database + value.state + value.pattern:,}" for value in self.values)
-        return (
-            f"{self.system}: values in {self.replies_with_values:,} of {self.replies:,} replies became placeholders "
-            f"({', '.join(counts)}); `dialeval multiwoz delexicalize` lists them"
-        )
-
-
 class MatchReport(Tabular, Record, frozen=True):
-    """What was matched in the replies of each system."""
+    """What was matched in the replies of each system, and what looks like a value and was not."""
 
-    systems: Sequence[SystemMatches]
+    words: Sequence[MatchedWord]
+    left: Mapping[str, Mapping[str, int]]
+    """By system, words with a digit that are no part of a value, the most frequent ones with their numbers."""
 
     def lines(self) -> list[dict[str, object]]:
-        return [
-            {"system": system.system, **structs.asdict(values), "examples": " | ".join(values.examples)}
-            for system in self.systems
-            for values in system.values
-        ]
+        return [{**structs.asdict(word), "examples": " | ".join(word.examples)} for word in self.words]
 
 
-def delexicalize(system: TaskPredictions, task: TaskData) -> tuple[TaskPredictions, SystemMatches]:
+def delexicalize(system: TaskPredictions, task: TaskData) -> tuple[TaskPredictions, MatchReport]:
     """Return predictions with placeholders for the values of their replies, and what was matched."""
-    write, true = Delexicalizer(task), task.files.states
-    counts: Counter[tuple[str, str]] = Counter()
+    write, true, name = Delexicalizer(task), task.files.states, system.rows.system
     texts: dict[str, Counter[str]] = {}
     left: Counter[str] = Counter()
     touched = 0
@@ -223,20 +196,22 @@ def delexicalize(system: TaskPredictions, task: TaskData) -> tuple[TaskPredictio
         rows[at] = {**row, "response": response}
         touched += bool(matches)
         for match in matches:
-            word = task.ontology.words[match.slot]
-            counts[word, match.by] += 1
-            texts.setdefault(word, Counter())[said[match.start : match.stop]] += 1
+            texts.setdefault(task.ontology.words[match.slot], Counter())[said[match.start : match.stop]] += 1
         left.update(re.findall(r"[^\s\[\]]*\d[^\s\[\]]*", response))
-    values = []
-    for word, said_texts in sorted(texts.items(), key=lambda entry: -entry[1].total()):
-        database, in_state, pattern = (counts[word, by] for by in get_args(By))
-        examples = [text for text, _ in said_texts.most_common(EXAMPLES)]
-        values.append(FoundValues(word, database, in_state, pattern, examples))
-    report = SystemMatches(system.rows.system, system.turns, touched, values, dict(left.most_common(LEFT)))
+    ordered = sorted(texts.items(), key=lambda entry: -entry[1].total())
+    words = [
+        MatchedWord(name, word, counts.total(), [text for text, _ in counts.most_common(EXAMPLES)])
+        for word, counts in ordered
+    ]
+    became = ", ".join(f"{word.word} {word.values:,}" for word in words)
+    report = (
+        f"{name}: values in {touched:,} of {system.counts.turns:,} replies became placeholders "
+        f"({became}); `dialeval multiwoz delexicalize` lists them"
+    )
     column = ObjectColumn(rows)
     changed = {need: column for need in (TASK_TURNS, STATES) if need in system.rows.columns}
     new = replace(system.rows, columns={**system.rows.columns, **changed})
-    return replace(system, rows=new, report=report.summary), report
+    return replace(system, rows=new, report=report), MatchReport(words, {name: dict(left.most_common(LEFT))})
 
 
 def has_placeholders(system: TaskPredictions, task: TaskData) -> bool:
@@ -247,14 +222,12 @@ def has_placeholders(system: TaskPredictions, task: TaskData) -> bool:
 
 
 def _to_document(report: MatchReport) -> Document:
-    tables, notes = [], []
-    for system in report.systems:
-        rows = [[v.word, *map(str, (v.database, v.state, v.pattern)), " | ".join(v.examples)] for v in system.values]
-        tables.append(Table(FoundValues.__struct_fields__, rows))
-        left = ", ".join(f"{word} ({count:,})" for word, count in system.left.items()) or "none"
-        counted = f"values in {system.replies_with_values:,} of {system.replies:,} replies"
-        notes.append(f"{system.system}: {counted}; words with a digit that were left: {left}.")
-    return Document([], tables, notes, titles=[system.system for system in report.systems])
+    rows = [[word.word, word.system, f"{word.values:,}", " | ".join(word.examples)] for word in report.words]
+    notes = []
+    for system, words in report.left.items():
+        left = ", ".join(f"{word} ({count:,})" for word, count in words.items())
+        notes.append(f"{system}: words with a digit that were left: {left or 'none'}.")
+    return Document([], [Table(["word", "system", "values", "examples"], rows)], notes)
 
 
 PRINTER: Printer[MatchReport] = Printer(_to_document)

@@ -49,18 +49,19 @@ from dialeval.core.exact import BySize, Moments, merge_sums
 from dialeval.core.fold import Bounds, Estimate, Fact, Level, Metric, Partial
 from dialeval.metrics.bleu_counts import NIST, NO_REFERENCE, BleuCounts, corpus_bleu, log_precisions, sacre_bleu
 from dialeval.metrics.counting import CountMetric, Flags, Missing, SummedCounts, corpus_error, sum_by_dialogue
-from dialeval.suites.multiwoz.feature import GOALS, ONTOLOGY, REFERENCE_SETS, STATES, TASK_TURNS, TRUE_STATES, VENUES
+from dialeval.suites.multiwoz import GOALS, ONTOLOGY, REFERENCE_SETS, STATES, TASK_TURNS, TRUE_STATES, VENUES
 from dialeval.suites.multiwoz.turns import DialogueVerdict, Fallback, TurnCounting, judge_dialogues, normalize_responses
-from dialeval.suites.multiwoz.venues import MAIN_REFERENCES, Alternatives, State
 from dialeval.text.separation import split_13a
 from dialeval.text.similarity import Ratio, partial_ratio
 from dialeval.text.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     from dialeval.suites.multiwoz.data import Goal, Goals, ReferenceSets, TrueStates
-    from dialeval.suites.multiwoz.ontology import Ontology
+    from dialeval.suites.multiwoz.venues import Alternatives, Ontology, State
 
 ORDERS = 4
+MAIN_REFERENCES = "mwz22"
+"""The reference set that comes first where it is there."""
 
 
 @dataclass(frozen=True)

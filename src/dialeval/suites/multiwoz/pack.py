@@ -42,8 +42,8 @@ from dialeval.core.files import cache_folder
 from dialeval.core.validation import JsonObject
 from dialeval.io.packs import Progress
 from dialeval.suites.multiwoz.data import VERSION_FILE, read_task
-from dialeval.suites.multiwoz.ontology import MULTIWOZ, Ontology, load_ontology
-from dialeval.suites.multiwoz.venues import make_normalizer
+from dialeval.suites.multiwoz.turns import make_normalizer
+from dialeval.suites.multiwoz.venues import MULTIWOZ, Ontology, load_ontology
 
 DOMAINS = ("restaurant", "hotel", "attraction", "train")
 """The domains with venues."""

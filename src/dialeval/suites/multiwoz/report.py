@@ -10,26 +10,21 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from urllib.parse import quote
 
 import msgspec
 
+from dialeval.core.display import Tabular
 from dialeval.core.result import Run
-from dialeval.core.validation import dump
+from dialeval.core.validation import JsonObject
 from dialeval.reports import markup
-from dialeval.reports.documents import format_csv
+from dialeval.reports.documents import Document, Printer, Table
+from dialeval.reports.drawings import assign_colors
 from dialeval.reports.formatting import MISSING, plain, show
 from dialeval.reports.marks import draw_bars
 from dialeval.reports.markup import Section
-from dialeval.suites.multiwoz.explanations import (
-    Explanation,
-    SavedDomain,
-    SavedStep,
-    SavedTurn,
-    TaskDetails,
-    Transcript,
-    group_by_cause,
-)
+from dialeval.suites.multiwoz.explanations import Cause, Explanation, TaskDetails, Transcript, group_by_cause
 
 SHOWN_LENGTH = 2_000
 """Characters of a text that are shown."""
@@ -53,7 +48,7 @@ def make_transcripts_section(run: Run) -> Section | None:
         f"{markup.count(len(dialogues), 'dialogue')}{which}. Each turn shows what Inform and Success are computed "
         "from: an offer counts when its word is said while its domain is active."
     )
-    colors = markup.assign_colors(run)
+    colors = assign_colors(run)
     shown = [_write_dialogue(name, systems, lost.get(name, ()), colors) for name, systems in dialogues.items()]
     causes, first = _draw_causes(failures, tokens)
     example = next((at for at, name in enumerate(dialogues) if first in lost.get(name, ())), 0)
@@ -137,16 +132,19 @@ def _group_tokens(failures: _Failures, tokens: Mapping[tuple[str, str], str]) ->
 
 def _write_dialogue(name: str, systems: Mapping[str, Transcript], lost: Iterable[str], colors: _Colors) -> str:
     verdicts = "".join(_write_verdict(system, entry) for system, entry in systems.items())
-    goal = next(iter(systems.values())).domains
-    ends = {system: _write_end(entry) for system, entry in systems.items()}
-    inside = _write_goal(goal) + _write_sides(ends, colors)
+    goal = next(iter(systems.values())).goal
+    inside = f"<h3>Goal of the user</h3>{_write_lines('aside', goal)}"
+    inside += _write_sides({system: _write_causes(entry.causes) for system, entry in systems.items()}, colors)
     turns = {system: {turn.turn: turn for turn in entry.turns} for system, entry in systems.items()}
-    states: dict[str, Mapping[str, Mapping[str, str]]] = {system: {} for system in systems}
     for at in sorted({at for mine in turns.values() for at in mine}):
-        said = {system: _write_turn(mine[at], states[system]) for system, mine in turns.items() if at in mine}
-        states |= {system: mine[at].state for system, mine in turns.items() if at in mine}
-        user = next((mine[at].user for mine in turns.values() if at in mine), None)
+        here = {system: mine[at] for system, mine in turns.items() if at in mine}
+        user = next(iter(here.values())).user
         asked = "" if user is None else f'<p class="user">{markup.text(user, most=SHOWN_LENGTH)}</p>'
+        said = {
+            system: f'<p class="said">{markup.text(turn.response, most=SHOWN_LENGTH)}</p>'
+            f"{_write_lines('step', turn.steps)}{_write_lines('aside', turn.notes)}"
+            for system, turn in here.items()
+        }
         inside += f'<section class="turn"><h3>Turn {at + 1}</h3>{asked}{_write_sides(said, colors)}</section>'
     opening = f'<details class="dialogue" data-lost="{" ".join(sorted(lost))}">'
     return f'{opening}<summary>{markup.name(name)} <span class="verdicts">{verdicts}</span></summary>{inside}</details>'
@@ -168,70 +166,13 @@ def _write_verdict(system: str, entry: Transcript) -> str:
     return markup.span(kind, f"{markup.name(system)} {words} ")
 
 
-def _write_goal(domains: Sequence[SavedDomain]) -> str:
-    lines = (
-        f"<li>{markup.text(domain.domain)}: {_join_slots(domain.wishes)}; asks for {_join_words(domain.asked)}</li>"
-        for domain in domains
-    )
-    return f'<h3>Goal of the user</h3><ul class="goal">{"".join(lines)}</ul>'
+def _write_causes(causes: Iterable[Cause]) -> str:
+    items = "".join(f"<li>{markup.text(str(cause))}</li>" for cause in causes)
+    return f'<ul class="causes-list">{items}</ul>' if items else ""
 
 
-def _write_end(entry: Transcript) -> str:
-    """Return how a dialogue ended for a system: domain by domain, and why it was lost."""
-    domains = ""
-    for domain in entry.domains:
-        offer = _write_check(domain.matched, "offer meets the goal", "offer misses the goal")
-        answers = _write_check(domain.complete, "provided all that was asked", "did not provide all")
-        domains += f"<li>{markup.text(domain.domain)}: {offer}, {answers} ({_join_words(domain.provided)})</li>"
-    causes = "".join(
-        f"<li>Lost {markup.text(domain.lost)}, {markup.text(domain.domain)}: <strong>{markup.text(domain.cause)}"
-        f"</strong>; {markup.text(domain.detail)}</li>"
-        for domain in entry.causes
-    )
-    return f"<ul>{domains}</ul>" + (f'<ul class="causes-list">{causes}</ul>' if causes else "")
-
-
-def _write_check(flag: bool, yes: str, no: str) -> str:
-    return markup.span("yes", f"✓ {yes}") if flag else markup.span("no", f"✗ {no}")
-
-
-def _write_turn(turn: SavedTurn, before: Mapping[str, Mapping[str, str]]) -> str:
-    changed = {
-        domain: new
-        for domain, slots in turn.state.items()
-        if (new := {slot: value for slot, value in slots.items() if before.get(domain, {}).get(slot) != value})
-    }
-    whose = "true state" if turn.true_state else "state"
-    notes = [f"{whose}, {markup.text(domain)}: {_join_slots(slots)}" for domain, slots in changed.items()]
-    lost = ((domain, slot) for domain, slots in before.items() for slot in slots)
-    if gone := [f"{domain} {slot}" for domain, slot in lost if slot not in turn.state.get(domain, {})]:
-        notes.append(f"{whose} without {_join_words(gone)}")
-    active = _join_words(turn.active) if turn.active else "none"
-    notes.append(f"active: {active}{' (estimated)' if turn.estimated else ''}")
-    steps = "".join(map(_write_step, turn.steps))
-    lines = "".join(f'<div class="aside">{note}</div>' for note in notes)
-    return f'<p class="said">{markup.text(turn.response, most=SHOWN_LENGTH)}</p>{steps}{lines}'
-
-
-def _write_step(step: SavedStep) -> str:
-    domain, parts = markup.text(step.domain), []
-    if (offer := step.offer) is not None:
-        more = ", …" if offer.venues > len(offer.names) else ""
-        named = f" ({_join_words(offer.names)}{more})" if offer.names else ""
-        parts.append(f"offers {markup.count(offer.venues, 'venue') if offer.venues else 'no venue'}{named}")
-    if step.provided:
-        parts.append(f"provides {_join_words(step.provided)}")
-    if step.early:
-        parts.append(f"provides {_join_words(step.early)} before the booking, which does not count")
-    return "".join(f'<div class="step">{domain} {part}</div>' for part in parts)
-
-
-def _join_slots(slots: Mapping[str, str]) -> str:
-    return ", ".join(f"{markup.text(slot)} = {markup.text(value)}" for slot, value in slots.items()) or "nothing"
-
-
-def _join_words(words: Iterable[str]) -> str:
-    return ", ".join(map(markup.text, words)) or "nothing"
+def _write_lines(kind: str, lines: Iterable[str]) -> str:
+    return "".join(f'<div class="{kind}">{markup.text(line)}</div>' for line in lines)
 
 
 def make_ceiling_table(run: Run) -> Iterable[tuple[str, list[list[str]]]]:
@@ -242,55 +183,44 @@ def make_ceiling_table(run: Run) -> Iterable[tuple[str, list[list[str]]]]:
             yield f"Dialogues that {system} fails", [["cause", "dialogues"], *lines]
 
 
-# The table of failed dialogues: how many lost Inform or Success by each cause, and each of them with its detail.
+@dataclass(frozen=True)
+class FailedDialogues(Tabular):
+    """The dialogues that lost Inform or Success, by system; a row for each of their causes."""
 
-FIELDS = ("system", "dialogue", "lost", "domain", "cause", "detail")
+    systems: Mapping[str, Sequence[Explanation]]
+
+    def lines(self) -> list[JsonObject]:
+        return [
+            {"system": system, "dialogue": explanation.dialogue, **msgspec.structs.asdict(cause)}
+            for system, explanations in self.systems.items()
+            for explanation in explanations
+            for cause in explanation.causes
+        ]
+
+    def to_dict(self) -> list[JsonObject]:
+        """Return the rows for JSON."""
+        return self.lines()
 
 
-def list_failures(failures: Mapping[str, Sequence[Explanation]]) -> list[dict[str, str]]:
-    """Return a row per cause of a failed dialogue."""
-    return [
-        {"system": system, "dialogue": explanation.dialogue, **msgspec.structs.asdict(cause)}
-        for system, explanations in failures.items()
+def _to_document(failed: FailedDialogues) -> Document:
+    """Count the dialogues by cause and domain, and list the rows below."""
+    titles, tables = [], []
+    for system, lost in failed.systems.items():
+        counts = Counter((cause.cause, cause.domain) for explanation in lost for cause in explanation.causes)
+        domains = sorted({domain for _, domain in counts})
+        rows = [
+            [cause, str(len(names)), *(str(counts[cause, domain] or "") for domain in domains)]
+            for cause, names in group_by_cause(lost).items()
+        ]
+        titles.append(f"{system}: {markup.count(len(lost), 'dialogue')} lost inform or success")
+        tables.append(Table(["cause", "dialogues", *domains], rows))
+    notes = [
+        f"{system}, {explanation.dialogue}: {cause}"
+        for system, explanations in failed.systems.items()
         for explanation in explanations
         for cause in explanation.causes
     ]
+    return Document([], tables, notes, titles)
 
 
-def write_failures_table(failures: Mapping[str, Sequence[Explanation]]) -> str:
-    """Return for each system the number of dialogues by cause, then all rows by cause, as text."""
-    rows = list_failures(failures)
-    parts = []
-    for system, lost in failures.items():
-        lost_rows = [row for row in rows if row["system"] == system]
-        causes = group_by_cause(lost)
-        number = "1 dialogue" if len(lost) == 1 else f"{len(lost)} dialogues"
-        parts.append(f"{plain(system)}: {number} lost inform or success\n\n")
-        listed = Counter((row["cause"], row["domain"]) for row in lost_rows)
-        domains = sorted({domain for _, domain in listed})
-        counts = [
-            [cause, str(len(lost_by)), *(str(listed[cause, domain] or "") for domain in domains)]
-            for cause, lost_by in causes.items()
-        ]
-        parts.append(_align_columns(("cause", "dialogues", *map(plain, domains)), counts))
-        ordered = sorted(lost_rows, key=lambda row: list(causes).index(row["cause"]))
-        heads = FIELDS[1:]
-        parts.append("\n" + _align_columns(heads, [[plain(row[head]) for head in heads] for row in ordered]) + "\n")
-    return "".join(parts)
-
-
-def write_failures_csv(failures: Mapping[str, Sequence[Explanation]]) -> str:
-    """Return a line per cause as CSV."""
-    return format_csv(FIELDS, (row.values() for row in list_failures(failures)))
-
-
-def write_failures_json(failures: Mapping[str, Sequence[Explanation]]) -> str:
-    """Return a list with a row per cause as JSON."""
-    return dump(list_failures(failures)).decode()
-
-
-def _align_columns(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    lines = [list(heads), *map(list, rows)]
-    widths = [max(len(line[at]) for line in lines) for at in range(len(heads))]
-    padded = ("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)) for line in lines)
-    return "".join(f"{line.rstrip()}\n" for line in padded)
+FAILURES: Printer[FailedDialogues] = Printer(_to_document)

@@ -15,22 +15,25 @@ current becomes current. If some have changed and the current one is not among t
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import pairwise
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from dialeval.core.batch import Batch
 from dialeval.core.errors import NeedError
 from dialeval.core.fold import Fact
 from dialeval.metrics.counting import Missing
-from dialeval.suites.multiwoz.feature import GOALS, ONTOLOGY, TASK_TURNS, TRUE_STATES, VENUES
-from dialeval.suites.multiwoz.venues import NONE, State, Venues, make_normalizer
+from dialeval.suites.multiwoz import GOALS, ONTOLOGY, TASK_TURNS, TRUE_STATES, VENUES
 from dialeval.text.similarity import Ratio
+from dialeval.text.tokenizers import normalize_moses
 
 if TYPE_CHECKING:
     from dialeval.suites.multiwoz.data import Goal, Goals, TaskRow, TrueStates
-    from dialeval.suites.multiwoz.ontology import Ontology
+    from dialeval.suites.multiwoz.venues import Ontology, State, Venues
 
 Fallback = Literal["file", "turn"]
 
@@ -43,6 +46,13 @@ class TurnCounts:
     states: int = 0
     domains: int = 0
 
+    @classmethod
+    def of(cls, rows: Iterable[Any]) -> TurnCounts:
+        """Count turns that are there."""
+        turns = [turn for turn in rows if turn["response"] is not None]
+        states = sum(turn["state"] is not None for turn in turns)
+        return cls(len(turns), states, sum(turn["active_domains"] is not None for turn in turns))
+
 
 @dataclass(frozen=True)
 class TurnCounting(Fact[TurnCounts, TurnCounts]):
@@ -52,9 +62,7 @@ class TurnCounting(Fact[TurnCounts, TurnCounts]):
         return TurnCounts()
 
     def gather(self, batch: Batch) -> TurnCounts:
-        turns = [turn for turn in batch.objects(TASK_TURNS) if turn["response"] is not None]
-        states = sum(turn["state"] is not None for turn in turns)
-        return TurnCounts(len(turns), states, sum(turn["active_domains"] is not None for turn in turns))
+        return TurnCounts.of(batch.objects(TASK_TURNS))
 
     def merge(self, left: TurnCounts, right: TurnCounts) -> TurnCounts:
         return TurnCounts(left.turns + right.turns, left.states + right.states, left.domains + right.domains)
@@ -71,6 +79,8 @@ class TaskTurn(NamedTuple):
     """Whether the state is the true one and not the system's."""
     estimated: bool
     """Whether the active domains are an estimate."""
+    said: str = ""
+    """The response before it was normalized."""
 
 
 def normalize_responses(batch: Batch) -> list[str | None]:
@@ -125,7 +135,8 @@ def prepare_turns(
     turns = []
     for (row, response), state, active, estimate in zip(rows, states, domains, estimates, strict=True):
         shown, true_state = estimate if active is None else active, use_true or row["state"] is None
-        turns.append(TaskTurn(row["turn"], response, state, shown, true_state, active is None))
+        said = row["response"] or ""
+        turns.append(TaskTurn(row["turn"], response, state, shown, true_state, active is None, said))
     return turns
 
 
@@ -188,6 +199,8 @@ class Criteria:
         return cls(batch.resource(GOALS), batch.resource(ONTOLOGY), batch.resource(VENUES), ratio)
 
 
+NONE = 0
+"""The set of no venues."""
 NO_WORDS: frozenset[str] = frozenset()
 
 
@@ -301,3 +314,43 @@ def judge_dialogues(batch: Batch, fallback: Fallback, missing: Missing, ratio: R
         ("task verdicts", fallback, missing, ratio),
         lambda: [None if turns is None else judge(dialogue, turns) for dialogue, turns in dialogues],
     )
+
+
+# Delexicalized responses: texts in which values are placeholders, such as `[hotel_name] is [value_price]`.
+#
+# A response is normalized in four steps, so that systems with different placeholders can be compared:
+#
+# 1. lower case;
+# 2. a placeholder (`[` word characters, spaces or digits `]`, and a plural ending right behind it) becomes the word
+#    that the ontology has for its slot, in upper case; a slot that the ontology does not know is removed;
+# 3. every `-s` is deleted, then every `-ly`;
+# 4. split and joined again by Moses (`text/tokenizers.py`).
+#
+# `make_normalizer` does this once for each distinct response. The steps are those of the MultiWOZ evaluation, with what
+# is odd about them: `[stars]-star` becomes `COUNTtar`, and `10:00` becomes `10: 00`.
+
+PLACEHOLDER = re.compile(r"\[([\w\s]+)\](?:es|s|-s|-es)?")
+
+
+def make_normalizer(words: Mapping[str, str]) -> Callable[[str], str]:
+    """Return the function that normalizes responses, each distinct one once; `words` gives the word of each slot."""
+
+    @cache
+    def normalize(response: str) -> str:
+        text = PLACEHOLDER.sub(lambda match: words.get(match[1], ""), response.lower())
+        return normalize_moses(text.replace("-s", "").replace("-ly", ""))
+
+    return normalize
+
+
+def count_unknown_placeholders(responses: Iterable[str], words: Mapping[str, str]) -> dict[str, int]:
+    """Count the slots of placeholders that have no word, the most frequent first."""
+    slots = (slot for response in responses for slot in PLACEHOLDER.findall(response.lower()))
+    return dict(Counter(slot for slot in slots if slot not in words).most_common())
+
+
+def find_slot_domains(response: str, domains: Iterable[str]) -> list[str]:
+    """Return the domains that a response's placeholders name (`[hotel_name]`: hotel), in order of appearance."""
+    named = (match[1].partition("_")[0] for match in PLACEHOLDER.finditer(response.lower()))
+    wanted = set(domains)
+    return list(dict.fromkeys(name for name in named if name in wanted))

@@ -1,6 +1,13 @@
-"""Venues, one table per domain, searched by the slots of a state; and how slots, values and responses are spelled.
+"""Ontologies and venues: what a task's dialogues are about, what may be offered, and how all of it is spelled.
 
-A query gives the venues that meet every slot which is a column of the domain's table:
+An ontology is a small TOML file. It names the words that placeholders stand for, the words that a goal may ask for, how
+slots and values are spelled, and for each domain the table of its venues with the columns that are searched fuzzily or
+by order. MultiWOZ is one (`multiwoz.toml` next to this file), the sample's town another; `docs/own-task.md` explains
+every entry. Every entry of another type than it should have is reported at once; then every one that does not fit the
+others.
+
+Venues are searched by the slots of a state. A query gives the venues that meet every slot which is a column of the
+domain's table:
 
 - a value that means "I do not care" is no constraint, and a slot that is no column is passed over;
 - `fuzzy` columns match from a partial ratio of `fuzzy_ratio` (90) on; `at_most` and `at_least` columns by order, as
@@ -39,28 +46,319 @@ import math
 import os
 import re
 from bisect import bisect_left, bisect_right
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import cache, reduce
+from dataclasses import dataclass, field, replace
+from functools import cache, cached_property, reduce
 from itertools import accumulate, chain, islice
 from operator import or_
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import Meta, Struct, structs
 
 from dialeval.core.columns import DIGEST_LENGTH
 from dialeval.core.errors import DataError, Problem
-from dialeval.core.validation import parse_json
-from dialeval.io import parquet
+from dialeval.core.validation import parse_json, parse_toml
+from dialeval.io import tables
 from dialeval.io.opening import PACKINGS, format_of, read_bytes, strip_mark
+from dialeval.io.schemas import check_types
+from dialeval.suites.multiwoz.turns import NONE
 from dialeval.text.similarity import Ratio, find_similar
-from dialeval.text.tokenizers import normalize_moses
 
-if TYPE_CHECKING:
-    from dialeval.suites.multiwoz.ontology import Domain, Ontology
+MULTIWOZ = Path(__file__).with_name("multiwoz.toml")
 
-NONE = 0
-"""The set of no venues."""
+_EXPLAINED = "docs/own-task.md explains every entry"
+
+
+Rule = Literal["plain", "text", "name", "short-name", "time"]
+
+State = Mapping[str, Mapping[str, str]]
+"""Domain -> slot -> value."""
+Alternatives = Mapping[str, Mapping[str, str | tuple[str, ...]]]
+"""Domain -> slot -> the value, or several that are all right."""
+
+_TIMES = {
+    "afternoon": "13:00",
+    "lunch": "12:00",
+    "noon": "12:00",
+    "mid-day": "12:00",
+    "around lunch time": "12:00",
+    "morning": "08:00",
+    "seven o'clock tomorrow evening": "07:00",
+    "three forty five p.m": "15:45",
+    "one thirty p.m.": "13:30",
+    "six fourty five": "06:45",
+    "eight thirty": "08:30",
+}
+_BEGINNINGS = {"one o'clock p.m": "13:00", "ten o'clock a.m": "10:00"}
+_CLOCK = re.compile(r"([0-9]{2}):([0-9]{2}[^:]*)")
+
+
+@dataclass(frozen=True, slots=True)
+class Spelling:
+    """How the values of some slots are written: a rule, and other spellings of whole values."""
+
+    rule: Rule = "plain"
+    same: Mapping[str, str] = field(default_factory=dict)
+
+    def __call__(self, value: str) -> str:
+        """Return the value in the one spelling."""
+        value = _RULES[self.rule](value) if self.rule in _RULES else value
+        return self.same.get(value, value)
+
+
+def normalize_text(value: str) -> str:
+    """Return the value stripped and in lower case."""
+    return value.strip().lower()
+
+
+def normalize_name(value: str) -> str:
+    """Return the name of a place in the one spelling."""
+    return normalize_text(value).replace(" & ", " and ").replace("&", " and ").replace(" '", "'")
+
+
+def normalize_short_name(value: str) -> str:
+    """Return the name of a place as the MultiWOZ evaluation spells it since January 2023."""
+    return normalize_name(value).replace("bed and breakfast", "b and b")
+
+
+def normalize_time(value: str) -> str:
+    """Return a time of day as HH:MM where it can be understood, else what is left of it."""
+    value = normalize_text(value)
+    if value in _TIMES:
+        return _TIMES[value]
+    for beginning, time in _BEGINNINGS.items():
+        if value.startswith(beginning):
+            return time
+    value = _remove_words(value)
+    for ending in ("pm", "p.m."):
+        if value.endswith(ending):
+            value = value.removesuffix(ending).strip()
+            if (later := _add_twelve_hours(value)) is not None:
+                return later
+    return _write_clock(value)
+
+
+def _add_twelve_hours(value: str) -> str | None:
+    """Return a time twelve hours later, what follows its colon unchanged; None if its hour is not a number."""
+    hour, *minute = value.split(":")
+    if len(minute) > 1 or not (minute or hour.isdigit()):
+        return None
+    try:
+        return f"{int(hour) + 12}:{minute[0] if minute else '00'}"
+    except ValueError:  # the original ends here: "six:15", or "²", which is a digit and not a number
+        return None
+
+
+def _remove_words(value: str) -> str:
+    if value.startswith("by"):
+        value = value[3:]
+    for beginning in ("after", "afer"):
+        if value.startswith(beginning):
+            value = value.removeprefix(beginning).strip()
+    for ending in ("am", "a.m."):
+        if value.endswith(ending):
+            value = value.removesuffix(ending).strip()
+    return value
+
+
+def _write_clock(value: str) -> str:
+    if not value:
+        return "00:00"
+    if value[-1] in ".,?":
+        value = value[:-1]
+    if value.isdigit():
+        return f"{value[:2]}:{value[2:]}" if len(value) == 4 else f"{value.zfill(2)}:00"
+    if ":" in value:
+        value = value.replace(" ", "")
+    return f"0{value}" if len(value) == 4 and value[1] == ":" else value
+
+
+def count_minutes(value: str) -> int:
+    """Return the minutes since midnight of a time that begins with HH:MM in ASCII digits, else 0."""
+    match = _CLOCK.match(value)
+    if match is None:
+        return 0
+    try:
+        minute = int(match[2])
+    except ValueError:  # the original ends here: "15o'clock"
+        minute = int(match[2][:2])
+    return 60 * int(match[1]) + minute
+
+
+_RULES: Mapping[str, Callable[[str], str]] = {
+    "text": normalize_text,
+    "name": normalize_name,
+    "short-name": normalize_short_name,
+    "time": normalize_time,
+}
+_PLAIN = Spelling()
+
+
+class StateNormalizer:
+    """The normalization of states, each distinct value once: `slots` renames slots, `spellings` has their rules."""
+
+    def __init__(self, slots: Mapping[str, str], spellings: Mapping[str, Spelling]) -> None:
+        self.slot: Callable[[str], str] = cache(lambda slot: slots.get(bare := slot.lower().replace(" ", ""), bare))
+        """Return the one name of a slot."""
+        self.value: Callable[[str, str], str] = cache(lambda slot, value: spellings.get(slot, _PLAIN)(value))
+        """Return the one spelling of a value; `slot` is a slot's one name."""
+        self._pair = cache(self._normalize_pair)
+
+    def _normalize_pair(self, pair: tuple[str, Any]) -> tuple[str, object]:
+        slot, value = self.slot(pair[0]), pair[1]
+        return slot, self.value(slot, value) if isinstance(value, str) else tuple(
+            self.value(slot, one) for one in value
+        )
+
+    def normalize_domain(self, slots: Mapping[str, object]) -> Mapping[str, Any]:
+        """Return the slots of one domain."""
+        return dict(map(self._pair, slots.items()))
+
+    def __call__(self, state: Alternatives) -> Mapping[str, Mapping[str, Any]]:
+        """Return the whole state."""
+        return {domain: self.normalize_domain(slots) for domain, slots in state.items()}
+
+
+# Ontologies.
+
+
+class Domain(Struct, frozen=True, forbid_unknown_fields=True):
+    """One domain: where its venues are, and how they are offered and searched."""
+
+    name: str = ""
+    """That of its table."""
+    table: str | None = None
+    """File of its venues; a domain without one has nothing to choose from."""
+    key: str = "id"
+    """Column that tells venues apart."""
+    label: str = "name"
+    """Column by which people call a venue."""
+    offer: str = "NAME"
+    """Word of a response that offers venues."""
+    optional: bool = False
+    """Whether a goal is met without any offer, unless the offer's word was asked for."""
+    fuzzy: tuple[str, ...] = ()
+    at_most: tuple[str, ...] = ()
+    at_least: tuple[str, ...] = ()
+    drop: tuple[str, ...] = ()
+    """Columns that are no slots."""
+
+
+_Percentage = Annotated[int, Meta(ge=0, le=100, description="a whole number from 0 to 100")]
+
+
+class _Settings(Struct, forbid_unknown_fields=True, kw_only=True):
+    """What an ontology and its file have in common."""
+
+    domains: dict[str, Domain]
+    name: str = "task"
+    slots: dict[str, str] = {}
+    """Other name of a slot -> its one name."""
+    dont_care: frozenset[str] = frozenset()
+    any_value: str | None = None
+    named_by: str | None = None
+    """A goal with this slot names its venue."""
+    fuzzy_ratio: _Percentage = 90
+    booking_prefix: str = ""
+
+
+class Ontology(_Settings, dict=True, kw_only=True):
+    """What the dialogues of a task are about."""
+
+    words: Mapping[str, str]
+    """Slot of a placeholder -> word."""
+    requested: tuple[str, ...]
+    """Words that a goal may ask for."""
+    when_booked: frozenset[str]
+    """Those of them that count only once the domain is booked."""
+    digest: str
+    spellings: Mapping[str, Spelling] = {}
+    normalized_references: bool = False
+    patterns: Mapping[str, re.Pattern[str]] = {}
+    """Slot of a placeholder -> what values look like that no table lists, for lexicalized replies."""
+    ordinary: tuple[re.Pattern[str], ...] = ()
+    """What phrases of lexicalized replies look like in which no word is a value."""
+
+    def with_rule(self, old: Rule, new: Rule) -> Ontology:
+        """Return the ontology with another rule for the values that have one."""
+        spellings = {slot: replace(one, rule=new) if one.rule == old else one for slot, one in self.spellings.items()}
+        return structs.replace(self, spellings=spellings, digest=f"{self.digest}+{new}")
+
+    @cached_property
+    def states(self) -> StateNormalizer:
+        """Normalizes slot names and values; remembers what it has seen."""
+        return StateNormalizer(self.slots, self.spellings)
+
+
+class _Requested(Struct, frozen=True, forbid_unknown_fields=True):
+    words: list[str] = []
+    when_booked: frozenset[str] = frozenset()
+
+
+class _Value(Struct, forbid_unknown_fields=True):
+    slots: list[str] = []
+    rule: Rule = "plain"
+    same: dict[str, str] = {}
+
+
+class _File(_Settings, kw_only=True):
+    references: Literal["raw", "normalized"] = "raw"
+    words: dict[str, list[str]] = {}
+    requested: _Requested = _Requested()
+    values: list[_Value] = []
+    patterns: dict[str, str] = {}
+    ordinary: list[str] = []
+
+
+def load_ontology(path: str | os.PathLike[str]) -> Ontology:
+    """Return the ontology in a TOML file."""
+    content, where = read_bytes(path).tobytes(), os.fspath(path)
+    document = parse_toml(content, where, "correct it there")
+    if problems := check_types(document, _File, where, _EXPLAINED):
+        raise DataError(problems)
+    file = msgspec.convert(document, _File)
+
+    def add_problem(place: str, what: str) -> None:
+        problems.append(Problem(f"{where}: {place}", None, what, _EXPLAINED))
+
+    def compile_all(patterns: Iterable[tuple[str, str]]) -> Iterator[tuple[str, re.Pattern[str]]]:
+        for place, text in patterns:
+            try:
+                yield place, re.compile(text)
+            except re.error as error:
+                add_problem(place, f"{text!r} is not a regular expression ({error})")
+
+    words = {slot: word for word, slots in file.words.items() for slot in slots}
+    patterns = compile_all((f"patterns.{slot}", text) for slot, text in file.patterns.items())
+    shared = {name: getattr(file, name) for name in _Settings.__struct_fields__}
+    shared["domains"] = {name: structs.replace(domain, name=name) for name, domain in file.domains.items()}
+    ontology = Ontology(
+        **shared,
+        words=words,
+        requested=tuple(dict.fromkeys(file.requested.words)),
+        when_booked=file.requested.when_booked,
+        digest=hashlib.sha256(content).hexdigest()[:DIGEST_LENGTH],
+        spellings={slot: Spelling(value.rule, value.same) for value in file.values for slot in value.slots},
+        normalized_references=file.references == "normalized",
+        patterns={place.removeprefix("patterns."): pattern for place, pattern in patterns},
+        ordinary=tuple(pattern for _, pattern in compile_all(("ordinary", text) for text in file.ordinary)),
+    )
+    for slot in file.patterns.keys() - words:
+        add_problem(f"patterns.{slot}", "is not a slot of [words]")
+    all_words = {*words.values(), *ontology.requested}
+    for name, domain in ontology.domains.items():
+        if domain.table is not None and domain.offer not in all_words:
+            add_problem(f"domains.{name}.offer", f"{domain.offer!r} is not a word of [words]")
+    if not ontology.domains:
+        add_problem("domains", "there is no domain")
+    if problems:
+        raise DataError(problems)
+    return ontology
+
+
+# Venues.
 
 
 class VenueTable:
@@ -212,11 +510,9 @@ def _read_records(path: Path, content: bytes) -> list[object]:
         except UnicodeDecodeError as error:
             raise DataError(Problem(str(path), None, f"not UTF-8 ({error})", "save it as UTF-8")) from None
         return list(csv.DictReader(lines, delimiter="," if kind == "csv" else "\t"))
-    if kind in ("parquet", "arrow"):
-        import pyarrow as pa
-
-        return list(parquet.list_rows(parquet.parse_table(pa.BufferReader(content), path), str(path)))
-    raise DataError(Problem(str(path), None, "is not a table", "give .json, .csv, .tsv, .parquet or .arrow"))
+    if kind == "parquet":
+        return list(tables.list_rows(tables.parse_table(content, path), str(path)))
+    raise DataError(Problem(str(path), None, "is not a table", "give .json, .csv, .tsv or .parquet"))
 
 
 def _make_venues(domain: Domain, ontology: Ontology, records: Sequence[object], where: str) -> list[dict[str, str]]:
@@ -244,196 +540,3 @@ def _make_venues(domain: Domain, ontology: Ontology, records: Sequence[object], 
     if problems:
         raise DataError(problems)
     return venues
-
-
-Rule = Literal["plain", "text", "name", "short-name", "time"]
-
-MAIN_REFERENCES = "mwz22"
-"""The reference set that comes first where it is there."""
-
-State = Mapping[str, Mapping[str, str]]
-"""Domain -> slot -> value."""
-Alternatives = Mapping[str, Mapping[str, str | tuple[str, ...]]]
-"""Domain -> slot -> the value, or several that are all right."""
-
-_TIMES = {
-    "afternoon": "13:00",
-    "lunch": "12:00",
-    "noon": "12:00",
-    "mid-day": "12:00",
-    "around lunch time": "12:00",
-    "morning": "08:00",
-    "seven o'clock tomorrow evening": "07:00",
-    "three forty five p.m": "15:45",
-    "one thirty p.m.": "13:30",
-    "six fourty five": "06:45",
-    "eight thirty": "08:30",
-}
-_BEGINNINGS = {"one o'clock p.m": "13:00", "ten o'clock a.m": "10:00"}
-_CLOCK = re.compile(r"([0-9]{2}):([0-9]{2}[^:]*)")
-
-
-@dataclass(frozen=True, slots=True)
-class Spelling:
-    """How the values of some slots are written: a rule, and other spellings of whole values."""
-
-    rule: Rule = "plain"
-    same: Mapping[str, str] = field(default_factory=dict)
-
-    def __call__(self, value: str) -> str:
-        """Return the value in the one spelling."""
-        value = _RULES[self.rule](value) if self.rule in _RULES else value
-        return self.same.get(value, value)
-
-
-def normalize_text(value: str) -> str:
-    """Return the value stripped and in lower case."""
-    return value.strip().lower()
-
-
-def normalize_name(value: str) -> str:
-    """Return the name of a place in the one spelling."""
-    return normalize_text(value).replace(" & ", " and ").replace("&", " and ").replace(" '", "'")
-
-
-def normalize_short_name(value: str) -> str:
-    """Return the name of a place as the MultiWOZ evaluation spells it since January 2023."""
-    return normalize_name(value).replace("bed and breakfast", "b and b")
-
-
-def normalize_time(value: str) -> str:
-    """Return a time of day as HH:MM where it can be understood, else what is left of it."""
-    value = normalize_text(value)
-    if value in _TIMES:
-        return _TIMES[value]
-    for beginning, time in _BEGINNINGS.items():
-        if value.startswith(beginning):
-            return time
-    value = _remove_words(value)
-    for ending in ("pm", "p.m."):
-        if value.endswith(ending):
-            value = value.removesuffix(ending).strip()
-            if (later := _add_twelve_hours(value)) is not None:
-                return later
-    return _write_clock(value)
-
-
-def _add_twelve_hours(value: str) -> str | None:
-    """Return a time twelve hours later, what follows its colon unchanged; None if its hour is not a number."""
-    hour, *minute = value.split(":")
-    if len(minute) > 1 or not (minute or hour.isdigit()):
-        return None
-    try:
-        return f"{int(hour) + 12}:{minute[0] if minute else '00'}"
-    except ValueError:  # the original ends here: "six:15", or "²", which is a digit and not a number
-        return None
-
-
-def _remove_words(value: str) -> str:
-    if value.startswith("by"):
-        value = value[3:]
-    for beginning in ("after", "afer"):
-        if value.startswith(beginning):
-            value = value.removeprefix(beginning).strip()
-    for ending in ("am", "a.m."):
-        if value.endswith(ending):
-            value = value.removesuffix(ending).strip()
-    return value
-
-
-def _write_clock(value: str) -> str:
-    if not value:
-        return "00:00"
-    if value[-1] in ".,?":
-        value = value[:-1]
-    if value.isdigit():
-        return f"{value[:2]}:{value[2:]}" if len(value) == 4 else f"{value.zfill(2)}:00"
-    if ":" in value:
-        value = value.replace(" ", "")
-    return f"0{value}" if len(value) == 4 and value[1] == ":" else value
-
-
-def count_minutes(value: str) -> int:
-    """Return the minutes since midnight of a time that begins with HH:MM in ASCII digits, else 0."""
-    match = _CLOCK.match(value)
-    if match is None:
-        return 0
-    try:
-        minute = int(match[2])
-    except ValueError:  # the original ends here: "15o'clock"
-        minute = int(match[2][:2])
-    return 60 * int(match[1]) + minute
-
-
-_RULES: Mapping[str, Callable[[str], str]] = {
-    "text": normalize_text,
-    "name": normalize_name,
-    "short-name": normalize_short_name,
-    "time": normalize_time,
-}
-_PLAIN = Spelling()
-
-
-class StateNormalizer:
-    """The normalization of states, each distinct value once: `slots` renames slots, `spellings` has their rules."""
-
-    def __init__(self, slots: Mapping[str, str], spellings: Mapping[str, Spelling]) -> None:
-        self.slot: Callable[[str], str] = cache(lambda slot: slots.get(bare := slot.lower().replace(" ", ""), bare))
-        """Return the one name of a slot."""
-        self.value: Callable[[str, str], str] = cache(lambda slot, value: spellings.get(slot, _PLAIN)(value))
-        """Return the one spelling of a value; `slot` is a slot's one name."""
-        self._pair = cache(self._normalize_pair)
-
-    def _normalize_pair(self, pair: tuple[str, Any]) -> tuple[str, object]:
-        slot, value = self.slot(pair[0]), pair[1]
-        return slot, self.value(slot, value) if isinstance(value, str) else tuple(
-            self.value(slot, one) for one in value
-        )
-
-    def normalize_domain(self, slots: Mapping[str, object]) -> Mapping[str, Any]:
-        """Return the slots of one domain."""
-        return dict(map(self._pair, slots.items()))
-
-    def __call__(self, state: Alternatives) -> Mapping[str, Mapping[str, Any]]:
-        """Return the whole state."""
-        return {domain: self.normalize_domain(slots) for domain, slots in state.items()}
-
-
-# Delexicalized responses: texts in which values are placeholders, such as `[hotel_name] is [value_price]`.
-#
-# A response is normalized in four steps, so that systems with different placeholders can be compared:
-#
-# 1. lower case;
-# 2. a placeholder (`[` word characters, spaces or digits `]`, and a plural ending right behind it) becomes the word
-#    that the ontology has for its slot, in upper case; a slot that the ontology does not know is removed;
-# 3. every `-s` is deleted, then every `-ly`;
-# 4. split and joined again by Moses (`text/tokenizers.py`).
-#
-# `make_normalizer` does this once for each distinct response. The steps are those of the MultiWOZ evaluation, with what
-# is odd about them: `[stars]-star` becomes `COUNTtar`, and `10:00` becomes `10: 00`.
-
-PLACEHOLDER = re.compile(r"\[([\w\s]+)\](?:es|s|-s|-es)?")
-
-
-def make_normalizer(words: Mapping[str, str]) -> Callable[[str], str]:
-    """Return the function that normalizes responses, each distinct one once; `words` gives the word of each slot."""
-
-    @cache
-    def normalize(response: str) -> str:
-        text = PLACEHOLDER.sub(lambda match: words.get(match[1], ""), response.lower())
-        return normalize_moses(text.replace("-s", "").replace("-ly", ""))
-
-    return normalize
-
-
-def count_unknown_placeholders(responses: Iterable[str], words: Mapping[str, str]) -> dict[str, int]:
-    """Count the slots of placeholders that have no word, the most frequent first."""
-    slots = (slot for response in responses for slot in PLACEHOLDER.findall(response.lower()))
-    return dict(Counter(slot for slot in slots if slot not in words).most_common())
-
-
-def find_slot_domains(response: str, domains: Iterable[str]) -> list[str]:
-    """Return the domains that a response's placeholders name (`[hotel_name]`: hotel), in order of appearance."""
-    named = (match[1].partition("_")[0] for match in PLACEHOLDER.finditer(response.lower()))
-    wanted = set(domains)
-    return list(dict.fromkeys(name for name in named if name in wanted))

@@ -38,7 +38,7 @@ from dialeval.io.opening import PathSource, format_of, stem_of
 from dialeval.io.reading import find_response_files, is_folder
 from dialeval.io.rows import LISTS, Rows, read_each
 from dialeval.io.schemas import check_types
-from dialeval.suites.sgd.feature import FRAMES, SPANS, TRUE_FRAMES
+from dialeval.suites.sgd import FRAMES, SPANS, TRUE_FRAMES
 
 T = TypeVar("T")
 USER = "USER"

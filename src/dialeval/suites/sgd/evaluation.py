@@ -31,8 +31,8 @@ from dialeval.io.rows import read_each
 from dialeval.io.sources import name_system
 from dialeval.reports.documents import Document, Printer, Table
 from dialeval.reports.formatting import show
+from dialeval.suites.sgd import SCHEMA
 from dialeval.suites.sgd import data as sgd
-from dialeval.suites.sgd.feature import SCHEMA
 from dialeval.suites.sgd.metrics import Match
 
 MAIN = "joint-goal-accuracy,average-goal-accuracy,active-intent-accuracy,requested-slots-f1"

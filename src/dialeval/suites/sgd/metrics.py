@@ -43,7 +43,7 @@ from dialeval.core.arrays import Floats
 from dialeval.core.batch import Batch
 from dialeval.core.fold import RowMetric
 from dialeval.metrics.counting import Missing
-from dialeval.suites.sgd.feature import FRAMES, SCHEMA, SPANS, TRUE_FRAMES
+from dialeval.suites.sgd import FRAMES, SCHEMA, SPANS, TRUE_FRAMES
 from dialeval.text.similarity import token_sort_ratio
 
 if TYPE_CHECKING:

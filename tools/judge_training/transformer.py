@@ -1,16 +1,11 @@
-"""The transformer in PyTorch over packed sequences: encodes texts on a GPU, and is what `cross_training` trains.
+"""The transformer of a sentence encoder in PyTorch, which `cross_training` trains.
 
-The same weights, pieces, pooling and normalization as `metrics.encoder.Encoder`, in batches of texts of similar
-length, one behind the other without padding. In float32 its vectors equal the NumPy encoder's within 1e-5; in bfloat16,
-the default on a GPU, within about 1e-2. A text's vector may depend on its batch in the last bits, which the NumPy
-encoder's never does.
+It reads packed sequences, one behind the other without padding. The weights and layers are those of `metrics.encoder`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence, Sized
-from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -18,16 +13,9 @@ import torch
 import torch.nn.functional as F  # noqa: N812
 from torch import Tensor, nn
 
-from dialeval.core.arrays import Ints
-from dialeval.core.errors import SettingError
-from dialeval.judges.cross_encoder import list_trained_names, name_weights
-from dialeval.metrics.encoder import Encoder
-from dialeval.metrics.encoder_files import EncoderFiles, Singles
+from dialeval.judges.judge import list_trained_names, name_weights
+from dialeval.metrics.encoder_files import EncoderFiles
 
-_BATCH_TOKENS = {"cpu": 1 << 11, "cuda": 1 << 17}
-"""Tokens of a batch, by device; texts count as if they were as long as the longest."""
-_AHEAD_TEXTS = 1 << 14
-"""Texts that are tokenized and sorted by length at a time."""
 _DROPOUT = 0.1
 _PARTS = ("qkv", "out", "up", "down", "norm", "last_norm")
 
@@ -105,70 +93,6 @@ def _attend(split: Tensor, batch: PieceBatch) -> Tensor:
     mask = torch.arange(batch.longest, device=split.device) < batch.bounds.diff()[:, None]
     mixed = F.scaled_dot_product_attention(queries, keys, values, attn_mask=mask[:, None, None, :])
     return mixed.transpose(1, 2)[batch.owner, batch.places]
-
-
-class TorchEncoder(Encoder):
-    """An encoder in PyTorch."""
-
-    def __init__(self, files: EncoderFiles, tokens: int | None = None, device: str = "cpu") -> None:
-        super().__init__(files, tokens)
-        self.device = device
-        self.dtype = torch.bfloat16 if device.startswith("cuda") else torch.float32
-        self.backend = f" {device.partition(':')[0]} {str(self.dtype).removeprefix('torch.')}"
-
-    @cached_property
-    def model(self) -> TorchTransformer:
-        """The transformer on its device, made when it is first needed: the digest is known without a GPU."""
-        check_device(self.device)
-        return TorchTransformer(self.files).to(self.device).eval()
-
-    def __reduce__(self) -> tuple[type[TorchEncoder], tuple[Any, ...]]:
-        return type(self), (EncoderFiles(self.files.name, self.files.folder), self.tokens, self.device)
-
-    @torch.inference_mode()
-    def encode(self, texts: Sequence[str], ends: bool = False) -> Singles:
-        vectors = np.empty((len(texts), self.files.config.hidden_size), np.float32)
-        limit = _BATCH_TOKENS["cuda" if self.device.startswith("cuda") else "cpu"]
-        for start in range(0, len(texts), _AHEAD_TEXTS):
-            pieces = self.split_pieces(texts[start : start + _AHEAD_TEXTS], ends)
-            waiting = [(batch, self._pool([pieces[text] for text in batch])) for batch in _make_batches(pieces, limit)]
-            for batch, made in waiting:  # fetched only here, so that the GPU never waits for the next batch
-                vectors[np.array(batch) + start] = made.cpu().numpy()
-        return self._finish(vectors)
-
-    def _pool(self, pieces: Sequence[Ints]) -> Tensor:
-        """Return the pooled vector of each text."""
-        model, lengths = self.model, np.array([len(ids) for ids in pieces])
-        bounds, owner = np.cumsum([0, *lengths]), np.repeat(np.arange(len(pieces)), lengths)
-        places, second = np.arange(bounds[-1]) - bounds[owner], np.zeros(bounds[-1], np.bool_)
-        arrays = np.concatenate(pieces), places, second, owner, bounds
-        tensors = [torch.from_numpy(array).to(self.device) for array in arrays]
-        batch = PieceBatch._make([*tensors, int(lengths.max())])
-        rows = model.encode_pieces(batch, self.dtype).float()
-        if self.files.pooling == "cls":
-            return rows[batch.bounds[:-1]]
-        return sum_rows(rows, batch) / batch.bounds.diff()[:, None]
-
-
-def _make_batches(pieces: Sequence[Sized], limit: int) -> list[list[int]]:
-    """Return the numbers of the texts of each batch, longest first, each of at most `limit` tokens with padding."""
-    order = sorted(range(len(pieces)), key=lambda text: -len(pieces[text]))
-    batches, first = [], 0
-    while first < len(order):
-        many = max(1, limit // len(pieces[order[first]]))
-        batches.append(order[first : first + many])
-        first += many
-    return batches
-
-
-def check_device(device: str) -> None:
-    """Raise SettingError unless PyTorch has the device here."""
-    try:
-        kind = torch.device(device).type
-    except RuntimeError:
-        raise SettingError(f"PyTorch knows no device {device!r}; give cpu or cuda") from None
-    if kind == "cuda" and not torch.cuda.is_available():
-        raise SettingError("PyTorch finds no GPU here; leave the device out, or install a build of it for CUDA")
 
 
 def sum_rows(rows: Tensor, batch: PieceBatch) -> Tensor:
