@@ -45,7 +45,7 @@ _SECTIONS: Mapping[str, str] = {
     "report:width disputed failures multiwoz:dialogues breakdown:turns adjudicate "
     "most progress details verbose label width spread rename appendix bib to version help",
     "Checks": "fail-under fail-over allow-missing no-worse-than margin",
-    "Scale": "threads jobs engine address resume",
+    "Scale": "threads jobs engine address",
 }
 """By section its options; those that are in several sections follow the name of a command, as in `lsdscc:n`."""
 SECTIONS = {flag: title for title, flags in _SECTIONS.items() for flag in flags.split()}

@@ -117,7 +117,7 @@ class HumanEstimate(RatingEstimate, frozen=True, kw_only=True):
         >>> drawn = dialeval.sample(run, 40)
         >>> ratings = [
         ...     {"id": row.id, "rater": "ann", "scores": {"overall": (4 if row.system == "new" else 2) + row.row % 2}}
-        ...     for row in drawn.rows
+        ...     for row in drawn.responses
         ... ]
         >>> found = dialeval.estimate_ratings(run, ratings, sample=drawn)
         >>> found["new"].ratings, found["new"].value == found["new"].alone
@@ -162,7 +162,7 @@ class HumanEstimates(Tabular, Displayable, Record, frozen=True, kw_only=True, re
         >>> drawn = dialeval.sample(run, 40)
         >>> ratings = [
         ...     {"id": row.id, "rater": "ann", "scores": {"overall": (4 if row.system == "new" else 2) + row.row % 2}}
-        ...     for row in drawn.rows
+        ...     for row in drawn.responses
         ... ]
         >>> found = dialeval.estimate_ratings(run, ratings, sample=drawn)
         >>> found
@@ -257,7 +257,7 @@ def estimate_ratings(
         >>> drawn = dialeval.sample(run, 40)
         >>> ratings = [
         ...     {"id": row.id, "rater": "ann", "scores": {"overall": (4 if row.system == "new" else 2) + row.row % 2}}
-        ...     for row in drawn.rows
+        ...     for row in drawn.responses
         ... ]
         >>> found = dialeval.estimate_ratings(run, ratings, sample=drawn)
         >>> found.differences[0].value, found.differences[0].adjusted_p < 0.05

@@ -105,7 +105,7 @@ def sample(
         >>> drawn = dialeval.sample(run, 10)
         >>> drawn
         <Sample: 10 responses of 2 systems (old, new), unit contexts>
-        >>> drawn.rows[0].probability
+        >>> drawn.responses[0].probability
         0.125
     """
     if n < 1 or seed < 0:

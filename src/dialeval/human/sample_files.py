@@ -117,7 +117,7 @@ class SampledRow(Struct, omit_defaults=True):
         >>> import dialeval
         >>> systems = {"old": ["no"] * 40, "new": ["yes please"] * 40}
         >>> run = dialeval.evaluate(systems, contexts=[[f"tea {n} ?"] for n in range(40)], metrics="length")
-        >>> row = dialeval.sample(run, 10).rows[0]
+        >>> row = dialeval.sample(run, 10).responses[0]
         >>> row.response in ("no", "yes please"), row.context == [f"tea {row.place} ?"]
         (True, True)
     """

@@ -338,16 +338,6 @@ def size_of(path: str) -> int:
     return status.st_size
 
 
-def change_times(path: str) -> tuple[str, str]:
-    """Return mtime and ctime of a local file; of a file in a storage twice the key that changes with its content."""
-    with _name_problems(path):
-        if is_remote(path):
-            system, inside = _find_storage(path)
-            return (str(system.ukey(inside)),) * 2
-        status = Path(local_path(path)).stat()
-    return str(status.st_mtime_ns), str(status.st_ctime_ns)
-
-
 def version_of(path: str) -> Hashable:
     """Return a value that changes with the content of a file; only comparable on this machine."""
     with _name_problems(path):
