@@ -40,8 +40,7 @@ def collect_things(sample: Sample, form: Form) -> list[Thing]:
         raise SettingError("a page compares two replies to one context; conversations are rated one by one")
     pairs = sample.pairs()
     if not pairs:
-        remedy = "sample without --independent to compare systems"
-        raise SettingError(f"no context was answered by two of the sampled rows; {remedy}")
+        raise SettingError("no context was answered by two of the sampled rows; sample systems with the same contexts")
     return [_build_thing(identity, form, *pair) for identity, pair in pairs.items()] + gold
 
 
