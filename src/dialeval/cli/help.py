@@ -34,7 +34,7 @@ _SECTIONS: Mapping[str, str] = {
     "Language model": "llm-endpoint llm-model rubric llm-mode llm-samples llm-option llm-concurrency llm-timeout "
     "llm-preset llm-auth llm-header llm-ca llm-served-model probe "
     "llm-retries max-requests max-tokens llm-price llm-cache llm-replay llm-key-env system-model show-prompt row",
-    "Statistics": "intervals confidence factor resamples seed alpha trials test design weight adjust detect sequential "
+    "Statistics": "intervals confidence resamples seed alpha trials test design weight adjust detect sequential "
     "trend compare baseline by cluster replicate level population raters assume-random correlation std "
     "sample:width length position below above",
     "Sampling": "n stratify dialogues plan",

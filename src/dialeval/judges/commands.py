@@ -12,7 +12,6 @@ import click
 
 from dialeval.cli import options
 from dialeval.cli import output as out
-from dialeval.cli.progress import open_meter
 
 if TYPE_CHECKING:
     from dialeval.io.rows import Rows
@@ -132,7 +131,7 @@ def open_llm(asked: options.LanguageModel) -> Iterator[Any]:
     """Open the one language model that options name, with a progress bar, and print what it was asked."""
     if len(asked["model"]) != 1:
         raise click.UsageError("name one language model: --llm-model NAME")
-    with open_meter() as meter, asked.open(meter) as llm:
+    with out.open_meter() as meter, asked.open(meter) as llm:
         yield llm
         out.print_err(f"llm: {llm.describe()}")
 
