@@ -37,7 +37,7 @@ _SECTIONS: Mapping[str, str] = {
     "Statistics": "intervals confidence resamples seed alpha trials test design weight adjust detect sequential "
     "trend compare baseline by cluster replicate level population raters assume-random correlation std "
     "sample:width length position below above",
-    "Sampling": "n stratify dialogues independent plan",
+    "Sampling": "n stratify dialogues plan",
     "Training": "steps batch-size learning-rate rating-steps rank license strength response-strength turns tokens "
     "breakdown",
     "Server": "host port per-row",

@@ -85,9 +85,7 @@ class SavedSample(Struct, kw_only=True):
     dialeval: str
     format: Annotated[int, Meta(ge=1)]
     seed: Count
-    unit: Literal["contexts", "responses", "dialogues"]
-    independent: bool
-    """Whether systems were drawn from one by one."""
+    unit: Literal["contexts", "dialogues"]
     stratify: list[str]
     systems: Annotated[dict[str, SavedSystem], Meta(min_length=1)]
     strata: Annotated[dict[str, SavedStratum], Meta(min_length=1)]
