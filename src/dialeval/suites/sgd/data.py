@@ -156,7 +156,7 @@ def _convert(document: object, kind: type[T], where: str, form: str) -> T:
     """Return a parsed document as a type; DataError with everything that does not fit."""
     try:
         return convert(document, kind)
-    except ValidationError as error:
+    except (ValidationError, UnicodeEncodeError) as error:
         problems = check_types(document, kind, where, form, **_REMEDIES)
         raise DataError(problems or Problem(where, None, str(error), form)) from None
 
