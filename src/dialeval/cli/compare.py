@@ -139,7 +139,7 @@ def compare(
     if bar is not None:
         gates += check_baseline(comparison, {}, metrics is not None, limits.missing)
         gates += check_slices(sliced, limits.missing) if sliced is not None else ()
-    comparison = comparisons.to_percent(comparison, comparisons.find_percent_keys(scored)) if percent else comparison
+    comparison = comparisons.to_percent(comparison) if percent else comparison
     table = comparisons.lay_out(comparison, details, percent)
     if format_ in options.GATE_FORMATS:
         out.print_gates(format_, gates, comparison, results, output)

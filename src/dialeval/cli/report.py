@@ -102,7 +102,7 @@ def report(
         stored = load_comparison(runs[0], loaded[0], most_tests=MOST_TESTS, **chosen)
         page["compared"] = stored or (chosen and judge_run(loaded[0], **chosen).comparison) or True
     path = dialeval.report(
-        named, output, out.quote_command(), date=strftime("%Y-%m-%d"), by=by or None, **page
+        loaded, output, out.quote_command(), date=strftime("%Y-%m-%d"), by=by or None, **page
     ).resolve()
     out.print_content(f"{path}\n")
     if opened:

@@ -1,4 +1,4 @@
-"""Small commands: `dialeval metrics`, `formats`, `schema`, `validate`, `data` and `demo`."""
+"""Small commands: `dialeval metrics`, `formats`, `validate`, `data` and `demo`."""
 
 from __future__ import annotations
 
@@ -15,8 +15,7 @@ import click
 
 import dialeval
 from dialeval.cli import options
-from dialeval.cli.output import encode_json, print_content, print_err, print_out
-from dialeval.cli.progress import open_download_bar, open_meter
+from dialeval.cli.output import encode_json, open_download_bar, open_meter, print_content, print_err, print_out
 from dialeval.core import inputs
 from dialeval.core.errors import suggest
 
@@ -143,21 +142,6 @@ def formats(name: str | None) -> None:
     for shape in shapes.values() if name is None else [shapes[name]]:
         example = json.dumps(shape.example, ensure_ascii=False, indent=None if name is None else 2)
         print_out(f"{shape.name}: {shape.title} ({shape.origin})\n  {shape.explained}\n  {example}")
-
-
-@options.command("dialeval schema", "dialeval schema run > run.schema.json")
-@click.argument("name", required=False)
-def schema(name: str | None) -> None:
-    """List what dialeval writes; with a NAME, print its JSON Schema."""
-    from dialeval.reports import schemas
-
-    if name is None:
-        width = max(map(len, schemas.WRITTEN))
-        files = max(len(written.file) for written in schemas.WRITTEN.values())
-        for listed, written in schemas.WRITTEN.items():
-            print_out(f"{listed:<{width}}  {written.file:<{files}}  {written.by}")
-        return
-    print_content(encode_json(schemas.make_schema(name)).decode())
 
 
 @options.command("dialeval validate outputs/*.txt rows.jsonl", "dialeval validate chats.jsonl -f json")
@@ -351,7 +335,6 @@ def demo(output: Path, every: bool, opened: bool) -> None:
         )
     if missing:
         print_err(f"without the judge: {missing}")
-    runs = [run]
     verdict = judge_run(run)
     run.save(output, comparison=verdict.dump())
     main = {
@@ -363,8 +346,8 @@ def demo(output: Path, every: bool, opened: bool) -> None:
         words = [word.format(sample=logs.parent) for word in command.split()]
         print_out(f"\ndialeval {shlex.join(words)}")
         click.get_current_context().find_root().command.main([*words, "-o", str(output / name)], standalone_mode=False)
-        runs.append(dialeval.load(output / name))
-    path = dialeval.report(runs, output / "report.html", command="dialeval demo").resolve()
+        dialeval.report(dialeval.load(output / name), output / f"{name}.html", command="dialeval demo --all")
+    path = dialeval.report(run, output / "report.html", command="dialeval demo").resolve()
     print_out("\nEvery dialogue with the replies of both versions; open it in a browser:")
     print_content(f"{path}\n")
     if opened:

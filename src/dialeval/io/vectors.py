@@ -83,7 +83,7 @@ class _VectorFile:
                 word = words[int(np.isfinite(rows).all(axis=1).argmin())].decode(errors="replace")
                 raise self._refuse(f"the vector of {word!r:.40} has a number that is not finite", "correct it")
             sound = [row for row, word in enumerate(words) if word.strip() and is_utf8(word)]
-            self.odd["without a word in UTF-8"] += len(words) - len(sound)
+            self.odd["no word in UTF-8"] += len(words) - len(sound)
             count += len(sound)
             yield [words[row] for row in sound], rows[sound]
         odd = self.odd.total()
@@ -95,7 +95,12 @@ class _VectorFile:
 
     def warning(self) -> str | None:
         """Return what was left out; None where nothing was."""
-        return "; ".join(f"{count:,} lines {what} were left out" for what, count in self.odd.items() if count) or None
+        return (
+            "; ".join(
+                f"{count:,} line{'s' * (count > 1)} left out: {what}" for what, count in self.odd.items() if count
+            )
+            or None
+        )
 
     def _refuse(self, what: str, remedy: str) -> DataError:
         return DataError(Problem(self.where, None, what, remedy))
@@ -106,7 +111,7 @@ class _VectorFile:
         from pyarrow import csv
 
         def note_line(_row: object) -> str:
-            self.odd["that are not a word and its numbers"] += 1
+            self.odd["no word with its numbers"] += 1
             return "skip"
 
         with open_unpacked(self.where) as stream:
@@ -218,7 +223,7 @@ class Embeddings:
         self._entry = self._load()
         facts = self._entry.facts
         self.digest, self.dimension, self.header = facts.content, facts.shape[1], facts.header
-        self.warnings = (f"{name}: {facts.warning}",) if facts.warning else ()
+        self.warnings: tuple[str, ...] = (f"{name}: {facts.warning}",) if facts.warning else ()
 
     def __reduce__(self) -> tuple[type[Embeddings], tuple[Path, str, str | None]]:
         return Embeddings, (self._path, self.name, self._sha256)
@@ -391,7 +396,9 @@ class Subwords:
 
     def __init__(self, folder: Path | None = None) -> None:
         self._folder = folder or _find_package()
-        self._matrix = _read_table(self._folder / _WEIGHTS)
+        path, remedy = self._folder / _WEIGHTS, f"run: pip install --force-reinstall {_WORDLLAMA}"
+        with validation.explain_errors(path, remedy):
+            self._matrix = validation.take_tensor(validation.read_tensors(path, remedy), _TENSOR, (None, None))
         self.dimension = int(self._matrix.shape[1])
 
     def __reduce__(self) -> tuple[type[Subwords], tuple[Path]]:
@@ -409,7 +416,7 @@ class Subwords:
             pieces = [piece for piece in word.ids if piece >= _MARKERS]
             if pieces and words[place]:
                 in_vocabulary[place] = True
-                # float64 before adding: the sums of float16 numbers are exact then, whatever the order.
+                # float64 before adding: the sums of numbers of float16 are exact then, whatever the order.
                 vectors[place] = self._matrix[pieces].astype(np.float64).sum(axis=0) / len(pieces)
         return vectors, in_vocabulary
 
@@ -429,18 +436,3 @@ def _find_package() -> Path:
             return folder
     problem = "holds no vectors here" if folders else "is not installed"
     raise SettingError(f"the package {_WORDLLAMA} {problem}; run: pip install 'dialeval[vectors]'")
-
-
-def _read_table(path: Path) -> npt.NDArray[np.float16]:
-    """Read the vectors of all pieces."""
-    from safetensors import SafetensorError, safe_open
-
-    try:
-        with safe_open(path, "np") as file:
-            table: npt.NDArray[np.float16] = file.get_tensor(_TENSOR)
-    except (SafetensorError, OSError):
-        table = np.empty(0, np.float16)
-    if table.dtype != np.float16 or table.ndim != 2:
-        remedy = f"run: pip install --force-reinstall {_WORDLLAMA}"
-        raise SettingError(f"{path} does not hold the expected table; {remedy}")
-    return table

@@ -127,7 +127,7 @@ def average_over_datasets(run: Run) -> Run:
 
     The averages have the names of the systems, and the values of a data set the name `system/dataset`.
     """
-    if not all(result.rows is not None and DATASET in result.rows.fields for result in run.values()):
+    if not all(result.table is not None and DATASET in result.table.fields for result in run.values()):
         raise SettingError("there is one data set; give several (-p NAME=PATH, repeated), or leave --macro out")
     by_dataset = compare_slices(run, DATASET, systems=list(run) if len(run) > 1 else None, compared=False)
     systems: dict[str, Result] = {}

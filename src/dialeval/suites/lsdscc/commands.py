@@ -8,7 +8,6 @@ import click
 
 from dialeval.cli import options
 from dialeval.cli import output as out
-from dialeval.cli.progress import open_meter
 
 ALIGNERS = ("bleu", "nltk-bleu", "nltk-nist", "sacre", "embedding")
 """As in `suites.lsdscc.alignment`, which is not imported to print help."""
@@ -71,8 +70,8 @@ def lsdscc(
     shown.check((hypotheses, *(inputs[name] for name in ("reference_groups", "vectors", "train"))))
     inputs["settings"] = {"coverage": {"aligner": aligner, "n": n, "smooth": bleu_smoothing or 0}}
     inputs |= {"alignments": shown.format_ == "json" or shown.output is not None, "confidence": shown.confidence}
-    inputs["intervals"] = shown.intervals.with_factor(shown.t)
-    with open_meter() as meter:
+    inputs["intervals"] = shown.intervals.kind
+    with out.open_meter() as meter:
         execution = Execution(progress=meter.update_run, threads=inputs.pop("threads"))
         run = evaluate_hypotheses(hypotheses, metrics=METRICS, execution=execution, **inputs)
     return shown.deliver(shown.intervals.add_to(run, shown.confidence))

@@ -35,8 +35,7 @@ from dialeval.core.columns import RaggedColumn, TextColumn, join_texts, sizes_be
 from dialeval.core.errors import DataError, Problem, SettingError
 from dialeval.core.fingerprint import Fingerprint, short_digest
 from dialeval.io import json
-from dialeval.io.delimited import read_lines
-from dialeval.io.opening import LINES, PathSource, format_of, read_bytes, stem_of
+from dialeval.io.opening import LINES, PathSource, format_of, read_bytes, read_lines, stem_of
 from dialeval.io.packs import Progress, require_pack
 from dialeval.io.reading import UNNAMED, find_response_files, is_folder
 from dialeval.io.rows import EOS, LISTS, Rows, kind_of
