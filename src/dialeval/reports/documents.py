@@ -53,11 +53,6 @@ class Table(NamedTuple):
     head: Sequence[str]
     rows: Sequence[Sequence[str]]
 
-    def transpose(self, corner: str) -> Table:
-        """Swap rows and columns; `corner` is the head of the names."""
-        head, *rows = zip(self.head, *self.rows, strict=True)
-        return Table([corner, *head[1:]], rows)
-
 
 def to_json(subject: Any) -> str:
     """Return what the `to_dict` of a run, a comparison or an agreement gives, as indented JSON with every digit."""
