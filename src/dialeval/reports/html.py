@@ -15,7 +15,9 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import os
 import re
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from html import escape
 from itertools import starmap
@@ -26,7 +28,7 @@ from weakref import ref
 from msgspec import structs
 
 from dialeval.analysis.comparison import Comparison
-from dialeval.analysis.slices import compare_slices, list_kept_fields
+from dialeval.analysis.slices import Slices, compare_slices, list_kept_fields
 from dialeval.analysis.values import find_better
 from dialeval.core.display import Displayable
 from dialeval.core.errors import SettingError
@@ -48,11 +50,7 @@ from dialeval.reports.summary import Block
 from dialeval.reports.tables import describe, describe_unscored, list_accounts
 
 if TYPE_CHECKING:
-    import os
-    from collections.abc import Iterable, Sequence
-
     from dialeval.analysis.agreement import Agreement
-    from dialeval.analysis.slices import Slices
 
 # The frame of the page: head, policy, contents, sections, scripts.
 #

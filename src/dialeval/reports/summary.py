@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from dialeval.analysis.alignment import AlignedDialogues, align_dialogues
 from dialeval.analysis.comparison import MOST_TESTS, Best, Comparison, SystemRanking, compare, find_best_systems
 from dialeval.analysis.difference import Difference
 from dialeval.analysis.pairing import choose_main_keys
+from dialeval.analysis.slices import Slices
 from dialeval.analysis.values import find_better, find_metric
 from dialeval.analysis.verdict import decide, judge_system
 from dialeval.core.arrays import Floats, Ints
@@ -31,9 +32,6 @@ from dialeval.reports.comparisons import describe_roughness, find_leaders, list_
 from dialeval.reports.drawings import draw_pass_k
 from dialeval.reports.formatting import MISSING, list_names, plain, shorten, show_interval, show_p, show_value, state_p
 from dialeval.reports.marks import MOST_DOTS, Dots, Line, Swarm, draw_card, draw_glyph, draw_ranking
-
-if TYPE_CHECKING:
-    from dialeval.analysis.slices import Slices
 
 BY_SYSTEM = ("alignments", "transcripts", "failures", "trials")
 """Details of a run by system that sections are made of."""
