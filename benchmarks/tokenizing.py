@@ -13,7 +13,7 @@ from benchmarks.texts import WORDS_PER_LINE, chinese_lines, lines, written_lines
 from dialeval.core.arrays import Ids
 from dialeval.core.columns import TextColumn
 from dialeval.engine.folding import BATCH_ROWS
-from dialeval.io.delimited import split
+from dialeval.io.opening import split_lines
 from dialeval.text.tokenizers import Tokenizer, tokenize
 from dialeval.text.vocabulary import Vocabulary
 
@@ -35,7 +35,7 @@ def naive(texts: list[str]) -> tuple[list[int], list[int]]:
 
 def ours(content: bytes) -> list[Ids]:
     """The way of the engine: the bytes of a file, batch by batch, one thread."""
-    column = split(np.frombuffer(content, np.uint8))
+    column = split_lines(np.frombuffer(content, np.uint8))
     vocabulary = Vocabulary()
     starts = range(0, len(column), BATCH_ROWS)
     return [vocabulary.split(column.slice(start, start + BATCH_ROWS)).ids for start in starts]

@@ -18,13 +18,15 @@ if TYPE_CHECKING:
     from dialeval.analysis.discovery import DiscoveredGroup, Discovery, discover
     from dialeval.analysis.gates import assert_no_worse
     from dialeval.analysis.sequential import (
+        MetricTrend,
         SequentialDifference,
         SequentialTest,
+        Trend,
+        fit_trend,
         run_sequential_test,
     )
     from dialeval.analysis.slices import Slice, Slices, compare_slices
     from dialeval.analysis.survival import Survival, SystemSurvival, estimate_survival
-    from dialeval.analysis.trend import MetricTrend, Trend, fit_trend
     from dialeval.analysis.users import Habit, UserComparison, compare_users
     from dialeval.analysis.values import with_intervals
     from dialeval.analysis.verdict import Verdict, VerdictNumber
@@ -48,8 +50,7 @@ _NAMES = {
     "analysis.survival": "Survival SystemSurvival estimate_survival",
     "analysis.users": "Habit UserComparison compare_users",
     "analysis.gates": "assert_no_worse",
-    "analysis.sequential": "SequentialDifference SequentialTest run_sequential_test",
-    "analysis.trend": "MetricTrend Trend fit_trend",
+    "analysis.sequential": "MetricTrend SequentialDifference SequentialTest Trend fit_trend run_sequential_test",
     "analysis.slices": "Slice Slices compare_slices",
     "analysis.crossed": "with_clusters",
     "analysis.values": "with_intervals",

@@ -50,7 +50,7 @@ MISTAKES: dict[str, tuple[str, ...]] = {
         "--field response=answer",
         "(and 8 more rows)",
     ),
-    "score two.csv": ("has no column 'response', only answer, reference", "--field response=answer"),
+    "score two.csv": ("has no field 'response', only answer, reference", "--field response=answer"),
     "score other.jsonl --field answer": ("'answer' is not of the form OURS=THEIRS",),
     "score plural.jsonl -m chrf": ("chrf needs references",),
     "score a.txt --by topic": ("no row of a has a value in the field 'topic'", "check its name"),

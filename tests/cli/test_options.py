@@ -28,7 +28,7 @@ def test_intervals_of_every_command_that_scores(dialeval: Dialeval, tmp_path: Pa
     commands = {
         "distinct-2": ["score", str(here / "responses"), "-m", "distinct-2"],
         "max-bleu": ["lsdscc", str(here / "lsdscc" / "varied.txt"), "-r", str(here / "lsdscc" / "groups.json")],
-        "entropy": ["multiwoz", "-i", str(here / "town" / "predictions" / "patient.json"), "--data", "town"],
+        "num-bigrams": ["multiwoz", "-i", str(here / "town" / "predictions" / "patient.json"), "--data", "town"],
         "f1-x": ["breakdown", str(talks / "keywords"), "-p", str(talks / "data"), "--no-baselines"],
     }
     for key, command in commands.items():
@@ -36,7 +36,8 @@ def test_intervals_of_every_command_that_scores(dialeval: Dialeval, tmp_path: Pa
         assert done.returncode == 0, done.stderr
         metric = next(iter(json.loads(done.stdout)["systems"].values()))["metrics"][key]
         how = metric["interval_by"]
-        method, resamples = ("jackknife", how["clusters"]) if key in ("distinct-2", "entropy") else ("studentized", 50)
+        counted = key in ("distinct-2", "num-bigrams")
+        method, resamples = ("jackknife", how["clusters"]) if counted else ("studentized", 50)
         assert (how["method"], how["resamples"], how["seed"], how["level"]) == (method, resamples, 3, 0.95)
         assert metric["interval"][0] <= metric["mean"] <= metric["interval"][1]
     wrong = dialeval("score", str(here / "responses"), "--seed", "3")
@@ -129,7 +130,6 @@ def test_resamples_without_intervals_are_refused() -> None:
 SCORING = ("score", "lsdscc", "multiwoz", "breakdown")
 SHARED = {
     "--confidence",
-    "--factor",
     "--fail-over",
     "--fail-under",
     "--format",

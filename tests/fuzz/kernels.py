@@ -10,7 +10,7 @@ from sacrebleu.tokenizers.tokenizer_13a import Tokenizer13a
 import dialeval
 from dialeval.core.columns import TextColumn
 from dialeval.core.errors import DataError
-from dialeval.io.delimited import find_encoding_problems, split
+from dialeval.io.opening import find_encoding_problems, split_lines
 from dialeval.text.tokenizers import Tokenizer, characters_of, count_characters, tokenize
 from dialeval.text.vocabulary import Vocabulary
 from fuzz.harness import Files, checked_in, target
@@ -18,7 +18,7 @@ from fuzz.row_files import only
 
 
 def _column(folder: Path) -> TextColumn:
-    return split(np.frombuffer(only(folder).read_bytes(), np.uint8))
+    return split_lines(np.frombuffer(only(folder).read_bytes(), np.uint8))
 
 
 def texts() -> list[Files]:

@@ -21,7 +21,7 @@ from dialeval.core.batch import Batch
 from dialeval.core.columns import ColumnData, RaggedColumn, TextColumn
 from dialeval.core.exact import Moments
 from dialeval.core.inputs import Input
-from dialeval.io.delimited import read_lines
+from dialeval.io.opening import read_lines
 from dialeval.metrics.bleu import Bleu
 from dialeval.text.vocabulary import Vocabulary
 

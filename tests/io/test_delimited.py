@@ -51,7 +51,7 @@ def test_blank_lines_are_skipped_unless_they_are_rows(write: Write) -> None:
 @pytest.mark.parametrize(
     ("content", "problems"),
     [
-        ("answer,id\nx,1\ny,2\n", [(1, "has no column 'response', only answer, id")]),
+        ("answer,id\nx,1\ny,2\n", [(2, "has no field 'response', only answer, id")]),
         ("", [(1, "has no header")]),
         ("response,response\nx,y\n", [(1, "the header names 'response' more than once")]),
         ("response,x\n", [(None, "holds no rows")]),
@@ -60,10 +60,10 @@ def test_blank_lines_are_skipped_unless_they_are_rows(write: Write) -> None:
         ('response,x\na,1\n"b,\n2\n', [(3, "is not quoted correctly")]),
         ('response,x\n"a\rb",1\r\nc\rd,2\n', [(3, "is not quoted correctly")]),
         ('response,turn\n"a\nb",1\nc,x\n', [(4, "turn is 'x'")]),
-        ("sep=;\nresponse,x\na,1\n", [(1, "has no column 'response', only response,x")]),
+        ("sep=;\nresponse,x\na,1\n", [(3, "has no field 'response', only response,x")]),
         ("sep=;\nresponse;x\na;1\nb\n", [(4, "has 1 cells")]),
-        ("answer;id\nx;1\n", [(1, "has no column 'response', only answer, id")]),
-        ("prompt|more\nx|1\n", [(1, "has no column 'response', only prompt, more")]),
+        ("answer;id\nx;1\n", [(2, "has no field 'response', only answer, id")]),
+        ("prompt|more\nx|1\n", [(2, "has no field 'response', only prompt, more")]),
         ("é\n".encode() + b"response,x\n\xe9,2\n", [(3, "byte 0xe9 at position 1")]),
         (b"response,x\n\xe9\x81,2\n", [(2, "byte 0xe9 at position 1")]),
         (b"\xff\xfer\x00e", [(None, "begins as UTF-16 and is not")]),

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dialeval.core.errors import Problem
-from dialeval.io import delimited
-from dialeval.io.delimited import find_encoding_problems, read_lines, split
+from dialeval.io import opening
+from dialeval.io.opening import find_encoding_problems, read_lines, split_lines
 
 Caught = Callable[[Callable[[], object]], list[Problem]]
 
@@ -24,7 +24,7 @@ def naive(data: bytes) -> list[bytes]:
 
 
 def found(data: bytes) -> list[bytes]:
-    column = split(np.frombuffer(data, np.uint8))
+    column = split_lines(np.frombuffer(data, np.uint8))
     spans = zip(column.starts, column.ends, strict=True)
     return [column.data[start:end].tobytes() for start, end in spans]
 
@@ -46,7 +46,7 @@ def test_lines_of_any_bytes(data: bytes) -> None:
 @given(st.lists(st.binary(max_size=8)))
 def test_every_line_that_is_not_utf8_is_found(rows: list[bytes]) -> None:
     data = b"".join(row.replace(b"\n", b"") + b"\n" for row in rows)
-    column = split(np.frombuffer(data, np.uint8))
+    column = split_lines(np.frombuffer(data, np.uint8))
     bad = []
     for number, row in enumerate(naive(data), 1):
         try:
@@ -77,7 +77,7 @@ def test_what_ends_a_line(tmp_path: Path, content: bytes, expected: list[str]) -
 
 
 def test_line_feeds_are_found_across_the_parts_of_a_large_file(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(delimited, "_SEARCHED_BYTES", 3)
+    monkeypatch.setattr(opening, "_SEARCHED_BYTES", 3)
     data = b"ab\ncd\r\n\nefghij\n\nk"
     assert found(data) == naive(data)
 
@@ -85,7 +85,7 @@ def test_line_feeds_are_found_across_the_parts_of_a_large_file(monkeypatch: pyte
 def test_bad_lines_are_found_across_blocks(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, problems_of: Caught
 ) -> None:
-    monkeypatch.setattr(delimited, "_CHECKED_LINES", 2)
+    monkeypatch.setattr(opening, "_CHECKED_LINES", 2)
     path = tmp_path / "a.txt"
     path.write_bytes(b"ok\nb\xe9d\nok\nok\n\xff\n")
     first, second = problems_of(lambda: read_lines(path))
@@ -97,8 +97,8 @@ def test_bad_lines_are_found_across_blocks(
 def test_problems_are_listed_up_to_a_limit(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, problems_of: Caught
 ) -> None:
-    monkeypatch.setattr(delimited, "MOST_PROBLEMS", 10)
-    monkeypatch.setattr(delimited, "_CHECKED_LINES", 4)
+    monkeypatch.setattr(opening, "MOST_PROBLEMS", 10)
+    monkeypatch.setattr(opening, "_CHECKED_LINES", 4)
     path = tmp_path / "bad.txt"
     path.write_bytes(b"\xff\n" * 100)
     found = problems_of(lambda: read_lines(path))

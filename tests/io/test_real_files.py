@@ -379,7 +379,7 @@ REFUSED: dict[str, tuple[str, bytes, str, str]] = {
     "another name": (
         "a.csv",
         f"id;Answer\r\n1;{SAID}\r\n".encode(),
-        "has no column 'response'",
+        "has no field 'response'",
         "--field response=Answer",
     ),
     "a reference to whom": (

@@ -25,7 +25,6 @@ from dialeval.io.row_shapes import (
     list_columns,
     list_unlike,
     map_fields,
-    may_hold_rows,
     value_at,
 )
 from dialeval.io.rows import FieldNames
@@ -225,10 +224,6 @@ def test_a_reply_that_a_program_does_not_have_failed(row: dict[str, Any], errors
 
 
 def test_headers_of_tables() -> None:
-    assert may_hold_rows(["prompt", "completion"], FieldNames())
-    assert may_hold_rows(["output"], FieldNames.of({"response": "output.text"}))
-    assert not may_hold_rows(["prompt"], FieldNames())
-    assert not may_hold_rows(["prompt", "completion"], FieldNames.of({"response": "answer"}))
     assert {"conversations", "arguments", "instruction", "input", "resps"} <= list_columns()
 
 
@@ -350,18 +345,6 @@ def test_columns_that_shapes_look_at() -> None:
     assert {"filter", "doc_id", "doc_hash", "prompt_hash", "info.agent_info.llm", "info", "instruction"} <= columns
     assert columns.isdisjoint({"GENERATION", "LLM"}), "values of a column are none"
     assert not [name for name in columns if "|" in name or "&" in name or name != name.strip()]
-
-
-def test_tables_that_may_hold_rows() -> None:
-    names = FieldNames()
-    assert may_hold_rows(["response"], names)
-    assert may_hold_rows(["messages"], names)
-    assert may_hold_rows(["trace_id", "output", "type"], names)
-    assert may_hold_rows(["choices", "question_id"], names)
-    assert may_hold_rows(["choices.0.turns", "question_id"], names)
-    assert not may_hold_rows(["question_id"], names)
-    assert not may_hold_rows(["traceId", "output"], names)
-    assert not may_hold_rows([], names)
 
 
 def test_documents_that_give_their_rows_something() -> None:

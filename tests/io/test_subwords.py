@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from dialeval.core.arrays import Floats
-from dialeval.core.errors import SettingError
+from dialeval.core.errors import DataError, SettingError
 from dialeval.io import vectors as embeddings
 from dialeval.io.vectors import Subwords, WordVectors, load_embeddings
 
@@ -26,7 +26,7 @@ def test_missing_package_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -
 def test_broken_table(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "weights").mkdir()
     (tmp_path / "weights" / "l2_supercat_256.safetensors").write_bytes(content)
-    with pytest.raises(SettingError, match="expected table"):
+    with pytest.raises(DataError, match="pip install --force-reinstall wordllama"):
         Subwords(tmp_path)
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from dialeval.core import inputs
 from dialeval.core.errors import DataError, Problem
-from dialeval.io import parquet
+from dialeval.io import tables
 from dialeval.io.gathering import gather_rows
 from dialeval.io.reading import read_responses
 from dialeval.io.rows import FieldNames, Records, Rows
@@ -44,7 +44,7 @@ plain_rows = st.fixed_dictionaries(
 
 
 def rows_of(table: pa.Table, where: str, names: FieldNames, system: str) -> list[Rows]:
-    return gather_rows(parquet.make_records(table, where, names), names, system)
+    return gather_rows(tables.make_records(table, where, names), names, system)
 
 
 def result(call: Callable[[], list[Rows]]) -> object:

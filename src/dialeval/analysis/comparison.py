@@ -58,7 +58,7 @@ from dialeval.core.run_schema import Record
 from dialeval.core.validation import JsonObject
 from dialeval.core.version import __version__
 from dialeval.stats.intervals import DEFAULT_LEVEL
-from dialeval.stats.resampling import DEFAULT_RESAMPLES, DEFAULT_SEED
+from dialeval.stats.resampling import DEFAULT_RESAMPLES, DEFAULT_SEED, has_all_swaps
 from dialeval.stats.significance import find_homogeneous_groups, westfall_young
 
 MOST_TRIALS = 1_000_000
@@ -401,10 +401,14 @@ def compare_tested(
         panel = _Family(tests, saved.pairs, saved.ranking, before)
     else:
         panel = _test_family(selection.take(selection.panel), settings, *chosen, STRONG, pairwise, most_tests)
-    rest = {key for shared in selection.common.values() for key in shared if key not in selection.panel}
+    places = [(name, key) for name in selection.others for key in selection.common[name]]
+    rest = {key for _, key in places if key not in selection.panel}
+    paired = (design.common for design in selection.designs.values() if design.name != "unpaired")
+    if any(has_all_swaps(clusters, panel.settings.trials) for clusters in paired):
+        settings = replace(settings, trials=panel.settings.trials)  # all metrics have every permutation
     others = _test_family(selection.take(rest), settings, *chosen, 1.0) if rest else None
     found = {(row.system, row.key): (each, row) for each, row in (*panel.tests, *(others.tests if others else ()))}
-    ordered = [found[name, key] for name, shared in selection.common.items() for key in shared]
+    ordered = [found[place] for place in places]
     margins = _find_margins(margin, [row for _, row in ordered], selection.panel)
     tested = [each._replace(row=replace(each.row, margin=margins.get(row.key))) for each, row in ordered]
     rows = [replace(row, margin=margins.get(row.key)) for _, row in ordered]
@@ -474,7 +478,7 @@ def _test_family(
         tests, pairs = sum(map(len, selection.tested.values())), math.comb(len(selection.others), 2) if pairwise else 0
         every = tests + (pairs if pairs <= (most_tests or pairs) else 0)
         needed = choose_trials(tests, settings.alpha, share), choose_trials(every, settings.alpha, 1.0)
-        settings = replace(settings, trials=max(needed))
+        settings = replace(settings, trials=max(settings.trials, *needed))
     while True:
         tested = _test_differences(selection, settings, fields, asked)
         untestable = {each.row.key for each in tested if math.isnan(each.row.p)}
@@ -758,53 +762,44 @@ def find_best_systems(
     baseline where another one is better. Of two systems it decides alone, under the ranked metric its groups do.
     """
     real = {name: result for name, result in results.items() if result.role == "system"}
+    means = {key: {name: result[key].mean for name, result in real.items() if key in result} for key in keys}
     best: dict[str, list[str]] = {}
-    sizes: list[int] = []
-    for key in keys:
-        means = {name: result[key].mean for name, result in real.items() if key in result}
-        known, better = [mean for mean in means.values() if not math.isnan(mean)], find_better(real, key)
-        if len(means) > 1 and known and better is not None:
+    for key, of in means.items():
+        known, better = [mean for mean in of.values() if not math.isnan(mean)], find_better(real, key)
+        if len(of) > 1 and known and better is not None:
             top = max(known) if better == "higher" else min(known)
-            best[key] = [name for name, mean in means.items() if mean == top]
-            sizes.append(len(means))
-    pairs = sum(size * (size - 1) // 2 for size in sizes)
-    two = comparison is not None and len(real) == 2
-    if two or not tested or not 0 < sum(sizes) - len(sizes) <= MOST_TESTS:
-        every = {key: [name for name in real if key in real[name]] for key in best} if two else best
-        return _agree(Best(every, pairs if two else 0), comparison, real)
-    try:
-        comparisons = list(_compare_with_best(real, best, choose_trials(pairs, DEFAULT_ALPHA, 1.0)))
-    except SettingError:  # the run does not know its rows
-        return _agree(Best(best, 0), comparison, real)
-    if any(design.name == "unpaired" for each in comparisons for design in each.designs.values()):
-        return Best({}, 0)
-    for row in (row for each in comparisons for row in each.differences):
-        undecided = row.p * pairs >= DEFAULT_ALPHA or row.left_out is not None
-        if undecided and row.system not in best.get(row.key, [row.system]):
-            best[row.key].append(row.system)
-    return _agree(Best(best, pairs), comparison, real)
-
-
-def _agree(best: Best, comparison: Comparison | None, real: Mapping[str, Result]) -> Best:
-    """Return the best systems without those that a comparison calls worse, and without keys where nothing differs."""
-    systems = {key: list(names) for key, names in best.systems.items()}
+            best[key] = [name for name, mean in of.items() if mean == top]
+    pairs = sum(math.comb(len(means[key]), 2) for key in best)
+    if comparison is not None and len(real) == 2:
+        best = {key: list(means[key]) for key in best}
+    elif tested and 0 < sum(len(means[key]) - 1 for key in best) <= MOST_TESTS:
+        try:
+            compared = {key: _compare_with_best(real, key, names, pairs) for key, names in best.items()}
+        except SettingError:  # the run does not know its rows
+            compared, pairs = {}, 0
+        if any(design.name == "unpaired" for each in compared.values() for design in each.designs.values()):
+            return Best({}, 0)
+        for key, found in compared.items():
+            rows = [row for row in found.differences if row.key == key and row.system not in best[key]]
+            undecided = (row for row in rows if row.p * pairs >= DEFAULT_ALPHA or row.left_out is not None)
+            best[key] += [row.system for row in undecided]
+    else:
+        pairs = 0
     ranking = None if comparison is None else comparison.ranking
-    if ranking is not None and ranking.key in systems:
+    if ranking is not None and ranking.key in best:
         first = {name for group in ranking.groups if ranking.systems[0] in group for name in group}
-        systems[ranking.key] = [name for name in ranking.systems if name in first]
+        best[ranking.key] = [name for name in ranking.systems if name in first]
     for row in () if comparison is None else comparison.differences:
         beaten = {"worse": row.system, "better": row.baseline}.get(decide(row))
-        if row.key in systems and beaten in systems[row.key]:
-            systems[row.key].remove(beaten)
-    sizes = {key: sum(key in result for result in real.values()) for key in systems}
-    decided = best.tests > 0 or ranking is not None
-    kept = {key: names for key, names in systems.items() if names and (len(names) < sizes[key] or not decided)}
-    return replace_fields(best, systems=kept)
+        best[row.key] = [name for name in best.get(row.key, []) if name != beaten]
+    decided = pairs > 0 or ranking is not None
+    kept = {key: names for key, names in best.items() if names and (len(names) < len(means[key]) or not decided)}
+    return Best(kept, pairs)
 
 
-def _compare_with_best(real: Mapping[str, Result], best: Mapping[str, list[str]], trials: int) -> Iterator[Comparison]:
-    """Compare the system with the best value of each key with all others."""
+def _compare_with_best(real: Mapping[str, Result], key: str, names: Sequence[str], pairs: int) -> Comparison:
+    """Compare the first of the systems with the best value of a key with all others."""
+    others = [name for name in real if name != names[0] and key in real[name]]
+    trials = choose_trials(pairs, DEFAULT_ALPHA, 1.0)
     run = Run(dict(real), __version__)
-    for key, (first, *_) in best.items():
-        others = [name for name in real if name != first and key in real[name]]
-        yield compare(run, baseline=first, systems=others, metrics=[key], trials=trials, pairwise=False)
+    return compare(run, baseline=names[0], systems=others, metrics=[key], trials=trials, pairwise=False)

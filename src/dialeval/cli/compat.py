@@ -57,7 +57,7 @@ def dialog_eval(responses: str, smoothing: int, t: float, own: tuple[str, ...], 
     """
     from dialeval.core.account import FAILURES
     from dialeval.engine.evaluate import Reading, evaluate
-    from dialeval.io.delimited import read_lines
+    from dialeval.io.opening import read_lines
     from dialeval.io.reading import read_any_lines
     from dialeval.reports.tables import METRICS_TXT, to_metrics_txt
 

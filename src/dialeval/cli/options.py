@@ -139,12 +139,6 @@ class IntervalOptions:
         """The intervals that the evaluation itself computes."""
         return None if self.is_resampled else self.method
 
-    def with_factor(self, t: float | None) -> Any:
-        """Return the intervals that the evaluation computes, or the factor of those over rows."""
-        if t is not None and self.kind not in (None, "rows"):
-            raise click.UsageError(f"--factor is that of --intervals rows; intervals that are {self.kind} have none")
-        return self.kind if t is None else t
-
     def add_to(self, run: AnyRun, confidence: float | None = None) -> AnyRun:
         """Return the run with intervals by resampling; the run itself if none were requested."""
         if not self.is_resampled:
@@ -369,12 +363,6 @@ contexts = option("-c --contexts", "Dialogue context of each response.", click.P
 row_fields = field_names("rows")
 judged_inputs = combine_options(option("-r --references", "One reference per response.", click.Path()), contexts)
 judged_rows = combine_options(judged_inputs, judge)
-validate = option(
-    "--validate/--no-validate",
-    "Validate the judge on rated sets that are left out of training.",
-    default=True,
-    show_default=False,
-)
 reading = combine_options(
     option("--system-prompts", "Keep system prompts as part of the contexts.", is_flag=True),
     option(
@@ -389,10 +377,7 @@ resources = combine_options(
     option("--vocabulary", "Vocabulary (oov=unk), one word a line.  [default: of --train]", click.Path()),
     option("--vectors", "Word vectors: a file, an installed data pack, or wordllama."),
 )
-confidence = combine_options(
-    option("--factor t", "t of t*std/sqrt(n), for --intervals rows.  [default: 1.97]", float),
-    option("--confidence", "Confidence level.  [default: 0.95]", float, metavar="LEVEL"),
-)
+confidence = option("--confidence", "Confidence level.  [default: 0.95]", float, metavar="LEVEL")
 intervals = combine_options(
     option(
         "--intervals intervals_method",

@@ -11,7 +11,6 @@ import click
 
 from dialeval.cli import options
 from dialeval.cli import output as out
-from dialeval.cli.progress import MODES, Meter, open_meter
 
 if TYPE_CHECKING:
     from dialeval.core.result import Run
@@ -67,7 +66,7 @@ _FILES = ("responses", "contexts", "dialogues", "scores", "train", "vocabulary",
 @options.option(
     "--progress",
     "Progress on stderr.  [default: a bar, if a terminal]",
-    options.Choice(MODES),
+    options.Choice(out.MODES),
     default="auto",
     show_default=False,
 )
@@ -109,7 +108,7 @@ def score(
         given["metrics"] = "default,scores"
     given["metrics"] = limits.with_metrics(given["metrics"])
     settings: dict[str, dict[str, object]] = {} if bleu_smoothing is None else {"bleu": {"smooth": bleu_smoothing}}
-    with open_meter(progress) as meter:
+    with out.open_meter(progress) as meter:
         judge = llm.open(meter)
         if judge is not None and "llm" not in (given["metrics"] or ""):
             raise click.UsageError("LLM options need the metric: -m llm")
@@ -141,7 +140,7 @@ def _evaluate(
     intervals: options.IntervalOptions,
     output: Path | None,
     force: bool,
-    meter: Meter,
+    meter: out.Meter,
     format_: str,
     by: list[str],
     cluster: str | None,
@@ -176,7 +175,7 @@ def _evaluate(
     if over and (intervals.is_resampled or as_there):
         flag = "--cluster" if cluster is not None else "--replicate"
         raise click.UsageError(f"{flag} has intervals by formula; leave --intervals and -f metrics-txt out")
-    threads, row_scores, resume, factor = (inputs.pop(name) for name in ("threads", "row_scores", "resume", "t"))
+    threads, row_scores, resume = (inputs.pop(name) for name in ("threads", "row_scores", "resume"))
     workers = _make_engine(engine, jobs, address, threads)
     scoring = Options(engine=workers if jobs or engine else None, row_scores=row_scores, resume=resume)
     sources = (inputs["responses"], inputs["references"], inputs["contexts"])
@@ -187,7 +186,7 @@ def _evaluate(
     try:
         run = evaluate(
             **inputs,
-            intervals="rows" if as_there and factor is None else intervals.with_factor(factor),
+            intervals="rows" if as_there else intervals.kind,
             baselines=baselines,
             output=output if chunked else None,
             reading=reading,

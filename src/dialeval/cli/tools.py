@@ -15,8 +15,7 @@ import click
 
 import dialeval
 from dialeval.cli import options
-from dialeval.cli.output import encode_json, print_content, print_err, print_out
-from dialeval.cli.progress import open_download_bar, open_meter
+from dialeval.cli.output import encode_json, open_download_bar, open_meter, print_content, print_err, print_out
 from dialeval.core import inputs
 from dialeval.core.errors import suggest
 

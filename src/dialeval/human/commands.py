@@ -282,7 +282,6 @@ def serve(
 @click.option("--baseline", metavar="NAME", help="The system that others are compared with.  [default: the first]")
 @_confidence
 @click.option("--assume-random", is_flag=True, help="Treat ratings as a random sample, though they are none.")
-@click.option("--seed", type=options.SEED, default=12345, help="Random seed of cross-fitting.")
 @options.field_names("rated rows")
 @options.output_file
 @options.format_()

@@ -19,17 +19,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import lru_cache
 from operator import itemgetter
-from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from dialeval.core.account import ERROR, MISSING
 from dialeval.core.errors import add_warning
 from dialeval.core.inputs import Input
-from dialeval.core.validation import JsonObject
 from dialeval.io.calls import CallLog, read_result, unwrap
 from dialeval.io.fields import FieldReader, looks_like_prompt, parse_cell, read_message_time
 from dialeval.io.messages import Message, find_role, read_message, read_plain_message, read_role
@@ -46,7 +45,6 @@ from dialeval.io.rows import (
     TOOL,
     USER,
     FieldNames,
-    Records,
     RowObject,
     kind_of,
     read_number,
@@ -68,7 +66,8 @@ _SPELLINGS = {
 _OF_MESSAGES = frozenset({*ROLE_KEYS, *CONTENT_KEYS, *TIME_KEYS, *_ORDERS, "id", "latency", "labels"})
 
 
-class ReplyRow(NamedTuple):
+@dataclass(slots=True)
+class ReplyRow:
     """One reply with what belongs to it."""
 
     response: str
@@ -83,18 +82,13 @@ class ReplyRow(NamedTuple):
     turn: int | None = None
     labels: Sequence[Sequence[str]] = ()
     """Values of the further fields that rows keep."""
-    calls: list[JsonObject] | None = None
-    expected: list[JsonObject] | None = None
-    trial: JsonObject | None = None
-    turn_labels: Mapping[str, Any] | None = None
-    latency: float | None = None
     failure: str | None = None
     """Why the reply failed, where the log says so."""
     asked: int = -1
     """User turns since the reply before; -1 where they are counted by contexts."""
-    values: Mapping[Input, Any] = MappingProxyType({})
-    """Values of its own fields that metrics ask for."""
-    shared: Mapping[Input, object] = MappingProxyType({})
+    values: dict[Input, Any] = field(default_factory=dict)
+    """Its calls, trial, labels and latency, and what metrics ask for, by column; None where it has none."""
+    shared: Mapping[Input, object] = field(default_factory=dict)
     """Values that are of the whole conversation, and count in its last reply."""
 
 
@@ -163,32 +157,22 @@ class Chat:
         if role == SYSTEM and not names.system_prompts:
             return
         if speaks:
-            labels = None if plain else reader.read_turn_labels(given)
-            latency = None if plain else reader.read_latency(given, self._since)
-            values = {} if plain else reader.read_columns(given)
-            self._add_reply(text, index, failure, labels, latency, values)
+            values = {} if plain else reader.read_values(given, self._since) | reader.read_columns(given)
+            self._add_reply(text, index, failure, values)
             shown = shown if names.keep_reasoning else remove_reasoning(shown)
         if speaks or role == USER:  # a plain message has a role and a text, and no time
             self._since = None if plain else read_message_time(given)
         self._said.append(shown)
         self._roles.append(role)
 
-    def _add_reply(
-        self,
-        text: str,
-        index: int,
-        failure: str | None,
-        turn_labels: Mapping[str, Any] | None = None,
-        latency: float | None = None,
-        values: Mapping[Input, object] = MappingProxyType({}),
-    ) -> None:
+    def _add_reply(self, text: str, index: int, failure: str | None, values: dict[Input, Any] | None = None) -> None:
         labels, kept, asked = self._labels, self._reader.names.kept, self._roles.count(USER) - self._earlier
         self._earlier = 0
         if INDEX in kept:
             labels = [[str(index)] if name == INDEX else own for name, own in zip(kept, labels, strict=True)]
         place = (bool(self.replies), self._system, self._dialogue, len(self.replies) + 1, labels)
-        row = ReplyRow(text, self._references, self._said, self._roles, *place, turn_labels=turn_labels)
-        self.replies.append(row._replace(latency=latency, failure=failure, asked=asked, values=values))
+        row = ReplyRow(text, self._references, self._said, self._roles, *place, failure, asked, values or {})
+        self.replies.append(row)
         self._said, self._roles = [], []
 
     def close(self, tried: bool, called: bool) -> list[ReplyRow]:
@@ -205,14 +189,13 @@ class Chat:
         if not self.replies:
             self._cut_at_calls()
             self._add_reply("", len(self._said), failure if failed or not called else None)
-            self.replies[0] = self.replies[0]._replace(asked=asked)
+            self.replies[0].asked = asked
         elif (self._roles[-1:] == [USER] or (failed and asked)) and not tried:
             self._add_reply("", len(self._said), failure)
         else:
-            last = self.replies[-1]
-            self.replies[-1] = last._replace(asked=last.asked + asked)
+            self.replies[-1].asked += asked
             if failed and len(self.replies) == 1:
-                self.replies = [self.replies[0]._replace(failure=ERROR)]
+                self.replies[0].failure = ERROR
         return self.replies
 
     def _cut_at_calls(self) -> None:
@@ -278,19 +261,14 @@ def join_output(reader: FieldReader, row: RowObject) -> tuple[RowObject, bool]:
 # Messages in rows of their own.
 
 
-def is_message(row: object, records: Records, names: FieldNames) -> bool:
-    """Return whether the first row of an input is a message, so that all of them are."""
-    header = records.header
-    has_roles = header is None or not {*header, *_find_spellings(header).values()}.isdisjoint(ROLE_KEYS)
-    return has_roles and isinstance(row, dict) and _is_message(row, names)
-
-
-def _is_message(row: RowObject, names: FieldNames) -> bool:
-    """Return whether a row is a message, and neither a row with a response nor a chat.
+def is_message(row: object, names: FieldNames) -> bool:
+    """Return whether the first row of an input is a message, and neither a row with a response nor a chat.
 
     Where the row names its conversation, a role may be one that the user has yet to map.
     """
-    if row.get(names.messages) is not None or (names.response == "response" and row.get("response") is not None):
+    if not isinstance(row, dict) or row.get(names.messages) is not None:
+        return False
+    if names.response == "response" and row.get("response") is not None:
         return False
     row = _rename(row)
     if not names.mapped and find_shape(row) is not None:

@@ -30,15 +30,14 @@ from dialeval.core.arrow import check_decoded_size, read_batches
 from dialeval.core.columns import ColumnData, RaggedColumn, TextColumn
 from dialeval.core.errors import DataError, Problem
 from dialeval.core.inputs import Input
-from dialeval.io import json, opening, parquet
+from dialeval.io import json, opening, tables
 from dialeval.io.chats import is_message
-from dialeval.io.delimited import find_encoding_problems, split
 from dialeval.io.gathering import gather_rows
 from dialeval.io.logs import PEEKED, find_assembler, peek_rows
 from dialeval.io.outcomes import account_for, mark_outcomes
 from dialeval.io.reading import join_rowwise, read_source
 from dialeval.io.row_shapes import map_fields
-from dialeval.io.rows import FieldNames, Records, Rows, length_problem
+from dialeval.io.rows import FieldNames, Rows, length_problem
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -164,23 +163,23 @@ def _is_assembled(path: str) -> bool:
     with opening.open_unpacked(path) as stream:
         lines = _split(opening.LineStream(stream, where=path).take(PEEKED), path, first=True)
     records = json.parse_lines(lines, path)
-    return _belong_together(peek_rows(records, FieldNames())[0], records)
+    return _belong_together(peek_rows(records, FieldNames())[0])
 
 
-def _belong_together(row: object, records: Records) -> bool:
+def _belong_together(row: object) -> bool:
     """Return whether rows like this one are spans, events or messages."""
-    return find_assembler(row, FieldNames()) is not None or is_message(row, records, FieldNames())
+    return find_assembler(row, FieldNames()) is not None or is_message(row, FieldNames())
 
 
 def _split_row_groups(path: str, most: int) -> Iterator[FileChunk]:
     import pyarrow.parquet as pq
 
-    with opening.open_stored(path) as stream, parquet.explain_damage(path):
+    with opening.open_stored(path) as stream, tables.explain_damage(path):
         check_decoded_size(stream, opening.size_of(path))
         facts = pq.ParquetFile(stream).metadata
         names = facts.schema.to_arrow_schema().names
         sizes = [facts.row_group(number).total_byte_size for number in range(facts.num_row_groups)]
-    if _belong_together(dict.fromkeys(names, "?"), Records(path, ())):
+    if _belong_together(dict.fromkeys(names, "?")):
         yield FileChunk(0, "", "whole", Span(path, 0, sum(sizes)), sum(sizes))
         return
     first = held = 0
@@ -378,11 +377,11 @@ def _read_lines(
     """Return lines of responses, with those of references and contexts next to them."""
     where = chunk.span.path
     columns: dict[Input, ColumnData] = {inputs.RESPONSE: responses.slice(start, stop)}
-    problems = find_encoding_problems(responses.slice(start, stop), where)
+    problems = opening.find_encoding_problems(responses.slice(start, stop), where)
     for need, sets in beside.items():
         parts = {file: column.slice(start, stop) for file, column in sets.items()}
         for file, part in parts.items():
-            problems += find_encoding_problems(part, file)
+            problems += opening.find_encoding_problems(part, file)
         columns[need] = join_rowwise({file: RaggedColumn.from_texts(part) for file, part in parts.items()}, where)
     if problems:
         raise DataError(problems)
@@ -403,7 +402,7 @@ def _open_lines(span: Span, kind: str) -> Iterator[opening.LineStream]:
 
 
 def _split(lines: Sequence[bytes], where: str, first: bool) -> TextColumn:
-    return split(np.frombuffer(b"".join(lines), np.uint8), where, marked=first)
+    return opening.split_lines(np.frombuffer(b"".join(lines), np.uint8), where, marked=first)
 
 
 def _read_json_blocks(chunk: FileChunk, names: FieldNames, rows: int) -> Iterator[RowBlock]:
@@ -459,7 +458,7 @@ def _read_table_blocks(chunk: FileChunk, names: FieldNames, rows: int) -> Iterat
     path = chunk.span.path
 
     def read(table: pa.Table, start: int, stop: int) -> list[Rows]:
-        records = parquet.make_records(table.slice(start, stop - start), path, names)
+        records = tables.make_records(table.slice(start, stop - start), path, names)
         return gather_rows(records, names, chunk.system, part=True)
 
     for before, table in read_row_groups(chunk.span, names, rows):
@@ -475,7 +474,7 @@ def read_row_groups(span: Span, names: FieldNames, rows: int) -> Iterator[tuple[
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    with opening.open_stored(span.path) as stream, parquet.explain_damage(span.path):
+    with opening.open_stored(span.path) as stream, tables.explain_damage(span.path):
         file = pq.ParquetFile(stream)
         number = file.metadata.num_row_groups
         starts = offsets_of([file.metadata.row_group(group).num_rows for group in range(number)]).tolist()
@@ -483,7 +482,7 @@ def read_row_groups(span: Span, names: FieldNames, rows: int) -> Iterator[tuple[
         columns = names.choose_columns(file.schema_arrow.names, inputs.RESPONSE)
         named = file.schema_arrow.names.count(names.dialog_id)
         if named > 1:
-            raise DataError(parquet.ambiguity_problem(names.dialog_id, span.path))
+            raise DataError(tables.ambiguity_problem(names.dialog_id, span.path))
         first, last = starts[span.start], starts[span.stop]
         if named:
             first = _find_end_of_open_dialogue(file, span.start, span.stop, starts, names)

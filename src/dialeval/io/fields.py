@@ -76,7 +76,7 @@ _ASKED = ("prompt", "question", "query", "input", "instruction", "user_input", "
 """What the turn of the user is often called; for a remedy too."""
 
 
-def describe_missing(name: str, wanted: str, there: Iterable[object], kind: str = "field") -> tuple[str, str]:
+def describe_missing(name: str, wanted: str, there: Iterable[object]) -> tuple[str, str]:
     """Return what is wrong with a row or a table without a field, and the remedy.
 
     Of a row (a mapping) the values are looked at: for a text that may be the reply, and for a list of messages.
@@ -97,7 +97,7 @@ def describe_missing(name: str, wanted: str, there: Iterable[object], kind: str 
     remedy = f"name it {'messages' if chats else wanted}, or map the name it has: {both}"
     if wanted == "response" and isinstance(there, Mapping):
         remedy += "; or the replies are in another file; or `dialeval formats` does not list the program"
-    return f"has no {kind} {name!r}, only {join_names(names)}", remedy
+    return f"has no field {name!r}, only {join_names(names)}", remedy
 
 
 def _search_texts(row: Mapping[object, object], path: str = "", depth: int = 3) -> tuple[dict[str, str], list[str]]:
@@ -368,6 +368,11 @@ class FieldReader:
             return [str(int(value)) if float(value).is_integer() else repr(float(value))]
         self.add_problem(f"{name} is {kind_of(value)}", "make it a text, a number, or a list of these")
         return []
+
+    def read_values(self, row: RowObject, since: float | None = None) -> dict[Input, Any]:
+        """Return the labels and the latency of a row or a message, where it has them; `since`: see `read_latency`."""
+        found = {inputs.TURN_LABELS: self.read_turn_labels(row), inputs.LATENCY: self.read_latency(row, since)}
+        return {column: value for column, value in found.items() if value is not None}
 
     def read_turn_labels(self, row: RowObject) -> dict[str, list[Any]] | None:
         """Return the labels of a response; None where there are none."""

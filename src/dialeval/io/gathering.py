@@ -24,7 +24,7 @@ might have no row, and be missing among the failed ones.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain, islice
 from statistics import median
@@ -36,7 +36,7 @@ from dialeval.core import inputs
 from dialeval.core.account import MISSING, MOST_LISTED, SKIPPED, Account
 from dialeval.core.arrays import offsets_of
 from dialeval.core.columns import ColumnData, FieldColumn, RaggedColumn, SharedColumn, TextColumn
-from dialeval.core.errors import DataError, Problem, add_warning
+from dialeval.core.errors import Problem, add_warning
 from dialeval.core.inputs import Input
 from dialeval.core.validation import InvalidError, JsonObject
 from dialeval.io.chats import JOINED, Chat, ReplyRow, find_first_prompt, group_messages, is_message, join_output
@@ -45,13 +45,11 @@ from dialeval.io.logs import find_assembler, peek_rows
 from dialeval.io.outcomes import account_for, mark_outcomes
 from dialeval.io.row_shapes import (
     Filters,
-    explain_shape,
     find_path,
     find_shape,
     list_paths,
     list_unlike,
     map_fields,
-    may_hold_rows,
     split_turns,
     value_at,
 )
@@ -59,7 +57,6 @@ from dialeval.io.rows import (
     ASKED,
     NO_TURN,
     PROMPT,
-    READ_COLUMNS,
     FieldNames,
     Records,
     RowObject,
@@ -120,10 +117,10 @@ def gather_rows(records: Records, names: FieldNames, system: str, part: bool = F
     first, parsed = peek_rows(records, names)
     names, parsed = (names, parsed) if part else _choose_id(names, first, parsed)
     reader = FieldReader(records.where, names, records.problems)
-    if (grouped := _group_rows(reader, first, parsed, records)) is not None:
-        parsed = grouped
-    else:
-        _require_response(records, names)
+    if (assembler := find_assembler(first, names)) is not None:
+        parsed = assembler(parsed, records.where)
+    elif is_message(first, names):
+        parsed = group_messages(reader, parsed)
     gathered = _RowCollector(names)
     skipped: list[Problem] = []
     problems = 0
@@ -171,16 +168,6 @@ def _place_counts(systems: list[Rows], counts: Mapping[tuple[str, str | None], i
     return [replace(rows, account=rows.account + Account(**own[rows.system])) for rows in systems]
 
 
-def _count_reasoning(
-    given: Iterable[str], rows: Rows, systems: Sequence[str | None]
-) -> Counter[tuple[str, str | None]]:
-    """Return how many replies of each system are without the reasoning blocks that they were given with."""
-    if not rows.account.reasoning:
-        return Counter()
-    changed = zip(given, rows.responses, systems, strict=True)
-    return Counter(("reasoning", system) for before, after, system in changed if before != after)
-
-
 def _choose_id(
     names: FieldNames, first: object, rows: Iterator[tuple[int, object]]
 ) -> tuple[FieldNames, Iterator[tuple[int, object]]]:
@@ -206,15 +193,6 @@ def _choose_id(
         if is_given and len(pairs) == len(finer) > len(coarser) and (are_chats or len(finer) < len(ids)):
             chosen = name
     return (names if chosen == there[0] else replace(names, dialog_id=chosen)), rows
-
-
-def _group_rows(
-    reader: FieldReader, first: object, rows: Iterator[tuple[int, object]], records: Records
-) -> Iterator[tuple[int, object]] | None:
-    """Return the conversations in rows that are spans, events or messages; None for rows that are none of these."""
-    if (assembler := find_assembler(first, reader.names)) is not None:
-        return assembler(rows, records.where)
-    return group_messages(reader, rows) if is_message(first, records, reader.names) else None
 
 
 class _RowCollector:
@@ -272,8 +250,7 @@ class _RowCollector:
         for column, value in row.shared.items():
             self._values.setdefault(column, {})[number] = value
             self._uncounted.setdefault(column, set()).add(number)
-        values = (row.calls, row.expected, row.trial and [row.trial], row.turn_labels, row.latency)
-        for column, value in chain(zip(READ_COLUMNS, values, strict=True), row.values.items()):
+        for column, value in row.values.items():
             if value is not None:
                 self._values.setdefault(column, {})[number] = value
         if row.failure is not None:
@@ -315,8 +292,10 @@ class _RowCollector:
         numbered = turns if (turns != NO_TURN).any() else None
         rows = Rows(system, columns, names, numbered, where, fields=fields, asked=asked)
         rows = mark_outcomes(rows, self._failures, self.names.keep_reasoning)
-        self.counts += _count_reasoning(responses, rows, systems)
-        rows = replace(rows, account=Account())
+        if rows.account.reasoning:
+            changed = zip(responses, rows.responses, systems, strict=True)
+            self.counts += Counter(("reasoning", system) for before, after, system in changed if before != after)
+            rows = replace(rows, account=Account())
         if self.names.system == "system" and not part:  # as many names as conversations are no names of systems
             prompts = {name for name in systems if name and " " in name}
             if len(prompts) > _MOST_PROMPTS and 2 * len(prompts) > len(rows.dialogue_offsets()) - 1:
@@ -451,7 +430,9 @@ def _read_rows(
 def _list_requests(found: Sequence[ReplyRow]) -> list[ReplyRow]:
     """Return the reply that was due where a row that is skipped has a turn of the user."""
     asked = next((row for row in found if row.asked > 0 or (row.context and row.asked < 0)), None)
-    return [] if asked is None else [asked._replace(response="", references=(), continues=False, failure=SKIPPED)]
+    if asked is None:
+        return []
+    return [replace(asked, response="", references=(), continues=False, failure=SKIPPED)]
 
 
 def _read_given(reader: FieldReader, given: object, gathered: _RowCollector) -> Iterator[ReplyRow]:
@@ -493,19 +474,21 @@ def _add_values(replies: list[ReplyRow], values: Mapping[Input, Any]) -> list[Re
     """Return replies with the values of the row that they are from; they count in the last of several replies."""
     if not replies:
         return replies
+    *others, last = replies
     own = {name: value for name, value in values.items() if not any(name in reply.values for reply in replies)}
-    scores = {**values.get(inputs.SCORES, {}), **replies[-1].values.get(inputs.SCORES, {})}
-    last = {**own, **replies[-1].values, **({inputs.SCORES: scores} if scores else {})}
     has_scores = any(inputs.SCORES in reply.values for reply in replies)
-    shared = {**own, **({} if has_scores else {inputs.SCORES: None})}
-    return [*(reply._replace(shared=shared) for reply in replies[:-1]), replies[-1]._replace(values=last)]
+    for reply in others:
+        reply.shared = {**own, **({} if has_scores else {inputs.SCORES: None})}
+    scores = {**values.get(inputs.SCORES, {}), **last.values.get(inputs.SCORES, {})}
+    last.values = {**own, **last.values, **({inputs.SCORES: scores} if scores else {})}
+    return replies
 
 
 def _read_row(
     reader: FieldReader, row: RowObject, labels: Sequence[Sequence[str]], gathered: _RowCollector
-) -> Iterator[ReplyRow]:
+) -> list[ReplyRow]:
     """Read one row, with the names of our fields."""
-    names, trials = reader.names, gathered.trials
+    names, chat = reader.names, None
     system, dialogue = reader.read_system(row), reader.read_dialogue(row)
     if names.messages in row and row[names.messages] is None and names.response not in row:
         row = {**row, names.messages: []}  # nobody speaks
@@ -520,33 +503,29 @@ def _read_row(
             named = gathered.name_chat(reader, system, named, parse_cell(row[names.messages]))
         dialogue = named or f"line {reader.line}"
         chat = Chat(reader, row, system, dialogue, labels)
-        trial, (calls, expected) = trials.read(reader, row, system, dialogue), reader.read_calls(row, chat.log)
-        responses = chat.close(trial is not None, bool(calls))
-        if len(responses) == 1:
-            mine, seconds = reader.read_turn_labels(row), reader.read_latency(row)
-            first = responses[0]
-            seconds = seconds if first.latency is None else first.latency
-            responses = [first._replace(turn_labels=first.turn_labels or mine, latency=seconds)]
+    elif row.get(JOINED):
+        dialogue = dialogue or reader.read_identifier(row, "id")
+    trial = gathered.trials.read(reader, row, system, dialogue)
+    calls, expected = reader.read_calls(row, None if chat is None else chat.log)
+    gathered.counts["scores", system] += count_scores(row, row.get(names.messages)) or _count_rewards(trial)
+    if chat is not None:
+        replies = chat.close(trial is not None, bool(calls))
+        if len(replies) == 1:
+            replies[0].values = reader.read_values(row) | replies[0].values
         elif reader.read_turn_labels(row) is not None:
             add_warning(f"{names.labels} of a whole chat are not read; put them into its messages")
-        gathered.counts["scores", system] += count_scores(row, row[names.messages]) or _count_rewards(trial)
-        if responses:
-            responses[0] = responses[0]._replace(trial=trial)
-            responses[-1] = responses[-1]._replace(calls=calls, expected=expected)
-        yield from responses
     else:
-        dialogue = dialogue or reader.read_identifier(row, "id") if row.get(JOINED) else dialogue
-        trial, (calls, expected) = trials.read(reader, row, system, dialogue), reader.read_calls(row)
-        gathered.counts["scores", system] += count_scores(row) or _count_rewards(trial)
         (response, failure), references = reader.read_response(row), reader.read_references(row)
         if failure == MISSING and calls:  # it only calls tools
             failure = None
-        (context, roles), turn = reader.read_context(row), reader.read_turn(row)
-        own = (False, system, dialogue, turn, labels, calls, expected, trial)
-        more = (reader.read_turn_labels(row), reader.read_latency(row), failure)
-        asked = row.get(ASKED)
+        (context, roles), turn, asked = reader.read_context(row), reader.read_turn(row), row.get(ASKED)
         asked = asked if isinstance(asked, int) else -1
-        yield ReplyRow(response, references, context, roles, *own, *more, asked)
+        place = (False, system, dialogue, turn, labels)
+        replies = [ReplyRow(response, references, context, roles, *place, failure, asked, reader.read_values(row))]
+    if replies:
+        replies[0].values[inputs.TRIALS] = trial and [trial]
+        replies[-1].values |= {inputs.CALLS: calls, inputs.EXPECTED_CALLS: expected}
+    return replies
 
 
 def _read_reward(value: object) -> float | None:
@@ -642,16 +621,14 @@ def _find_field(records: Records, held: Sequence[tuple[int, object]], names: Fie
 
     It is the name of the need where the rows have no fields.
     """
-    there = records.header or tuple(dict.fromkeys(key for _, row in held if isinstance(row, dict) for key in row))
+    there = tuple(dict.fromkeys(key for _, row in held if isinstance(row, dict) for key in row))
     own = names.name(need)
     if not there:
         return own
     found = next((name for name in (own, names.response) if name in there), there[0] if len(there) == 1 else None)
     if found is None:
         what, remedy = describe_missing(own, str(need), there)
-        records.problems.append(
-            Problem(records.where, held[0][0] if held and records.header is None else 1, what, remedy)
-        )
+        records.problems.append(Problem(records.where, held[0][0], what, remedy))
         records.raise_problems()
     return found or own
 
@@ -659,13 +636,3 @@ def _find_field(records: Records, held: Sequence[tuple[int, object]], names: Fie
 def no_rows(where: str) -> Problem:
     """Return the problem of an input without a single response."""
     return Problem(where, None, "holds no rows", "give at least one response")
-
-
-def _require_response(records: Records, names: FieldNames) -> None:
-    """Raise one error for a table without the column, instead of one for each of its rows."""
-    there = records.header
-    if there is None or may_hold_rows(there, names):
-        return
-    looks_like = explain_shape(dict.fromkeys(there, ""), names)
-    what, remedy = looks_like or describe_missing(names.response, "response", there, "column")
-    raise DataError([*records.problems, Problem(records.where, 1, what, remedy)])

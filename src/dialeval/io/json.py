@@ -27,8 +27,15 @@ import orjson
 from dialeval.core.arrays import Bytes
 from dialeval.core.columns import TextColumn
 from dialeval.core.errors import DataError, Problem, ProblemList
-from dialeval.io.delimited import encoding_problem, find_encoding_problems, split
-from dialeval.io.opening import PathSource, read_bytes, strip_mark, unpacked_limit
+from dialeval.io.opening import (
+    PathSource,
+    encoding_problem,
+    find_encoding_problems,
+    read_bytes,
+    split_lines,
+    strip_mark,
+    unpacked_limit,
+)
 from dialeval.io.row_shapes import find_document_rows, find_shape, is_row, join_documents, value_at
 from dialeval.io.rows import Records, kind_of
 
@@ -53,7 +60,7 @@ def parse_bytes(data: Bytes, where: str, form: str = "write a JSON document") ->
         if not data.tobytes().strip():
             raise DataError(Problem(where, None, "is empty", form)) from None
         what = f"not JSON ({error.msg.partition(': line')[0]})"
-        problems = find_encoding_problems(split(data, where), where)
+        problems = find_encoding_problems(split_lines(data, where), where)
         raise DataError(problems or Problem(where, error.lineno, what, "correct it there")) from None
 
 
@@ -211,7 +218,7 @@ _OTLP = re.compile(rb'\s*\{\s*"resource(Spans|Logs|Metrics)"')
 def read_jsonl(path: PathSource) -> Records:
     """Return the rows of a file, parsed when they are asked for."""
     where = str(path)
-    return parse_lines(split(read_bytes(path), where), where)
+    return parse_lines(split_lines(read_bytes(path), where), where)
 
 
 def parse_lines(lines: TextColumn, where: str) -> Records:

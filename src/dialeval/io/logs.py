@@ -18,9 +18,8 @@ from dialeval.core.errors import DataError, Problem, add_warning
 from dialeval.core.validation import JsonObject
 from dialeval.io import opening
 from dialeval.io.calls import dump
-from dialeval.io.delimited import read_lines
 from dialeval.io.messages import ROLES
-from dialeval.io.opening import stem_of
+from dialeval.io.opening import read_lines, stem_of
 from dialeval.io.row_shapes import find, find_document_rows, find_shape, value_at
 from dialeval.io.rows import ASKED, ASSISTANT, SYSTEM, TOOL, USER, FieldNames, Records, RowObject
 from dialeval.io.scores import collect_scores, read_scores

@@ -1,4 +1,4 @@
-"""Bytes of files, and formats by their names.
+"""Bytes of files and their lines, and formats by their names.
 
 A file is read once, and one that changes meanwhile is a problem. It is not mapped: changes by others would appear in
 the middle of a run, and truncation would end the process (SIGBUS). A plain file from `SPILLED_BYTES` on is copied to a
@@ -27,8 +27,9 @@ from urllib.parse import unquote, urlsplit
 
 import numpy as np
 
-from dialeval.core.arrays import Bytes, empty_array, release
-from dialeval.core.errors import DataError, Problem, SettingError, add_warning, escape_surrogates
+from dialeval.core.arrays import Bytes, Ints, empty_array, release
+from dialeval.core.columns import TextColumn
+from dialeval.core.errors import MOST_PROBLEMS, DataError, Problem, SettingError, add_warning, escape_surrogates
 
 PathSource: TypeAlias = str | os.PathLike[str]
 
@@ -450,3 +451,88 @@ def count_lines(path: str, size: int, feeds: int = 0) -> int:
             feeds += chunk.count(b"\n")
             size -= len(chunk)
     return feeds
+
+
+# Lines of text: one response, reference or context per line, without building a single Python string.
+#
+# UTF-8 always; a byte order mark at the start is dropped. LF and CRLF end a line and nothing else does: a lone CR,
+# U+2028, U+0085, a form feed or a NUL is part of the text. The last line may go without its line feed. An empty line
+# is a row with an empty text; a file without a line is a problem, and so is every line that is not UTF-8.
+
+_SEARCHED_BYTES = 1 << 24
+"""Bytes searched at a time, so that a huge file does not need a mask of its own size."""
+
+_CHECKED_LINES = 1 << 14
+"""Lines that are decoded together; where that fails, they are decoded one by one."""
+
+
+def read_lines(path: PathSource) -> TextColumn:
+    """Return the lines of a file."""
+    where = str(path)
+    column = split_lines(read_bytes(path), where)
+    if not len(column):
+        raise DataError(Problem(where, None, "is empty", "give one line per row"))
+    problems = find_encoding_problems(column, where)
+    if problems:
+        raise DataError(problems)
+    return column
+
+
+def split_lines(data: Bytes, where: str = "the file", marked: bool = True) -> TextColumn:
+    """Return the lines of some bytes, without their endings and, at the start of a file, a byte order mark."""
+    data = strip_mark(data) if marked else data
+    ends = _find_line_feeds(data, where)
+    if len(data) and (not len(ends) or ends[-1] != len(data) - 1):
+        ends = np.append(ends, len(data))
+    starts = np.zeros_like(ends)
+    starts[1:] = ends[:-1] + 1
+    # A carriage return belongs to the ending only before a line feed, never at the end of the file.
+    ended = np.flatnonzero((ends > starts) & (ends < len(data)))
+    returns = ended[data[ends[ended] - 1] == ord("\r")]
+    ends[returns] -= 1
+    return TextColumn(data, starts, ends)
+
+
+def find_encoding_problems(column: TextColumn, where: str) -> list[Problem]:
+    """Return a problem for each row of consecutive lines that is not UTF-8."""
+    view = column.data.data
+    problems: list[Problem] = []
+    for first in range(0, len(column), _CHECKED_LINES):
+        block = column.slice(first, first + _CHECKED_LINES)
+        if _try_decoding(view[block.starts[0] : block.ends[-1]]):
+            spans = zip(block.starts.tolist(), block.ends.tolist(), strict=True)
+            errors = ((line, _try_decoding(view[start:end])) for line, (start, end) in enumerate(spans, first + 1))
+            problems += [encoding_problem(where, line, error) for line, error in errors if error]
+        block.release()
+        if len(problems) >= MOST_PROBLEMS:
+            return [
+                *problems[:MOST_PROBLEMS],
+                Problem(where, None, "further problems are not listed", "correct these first"),
+            ]
+    return problems
+
+
+def _find_line_feeds(data: Bytes, where: str) -> Ints:
+    """Return the places of all line feeds."""
+    parts, feeds = [np.zeros(0, np.int64)], 0
+    for start in range(0, len(data), _SEARCHED_BYTES):
+        part = data[start : start + _SEARCHED_BYTES]
+        parts.append(np.flatnonzero(part == ord("\n")) + start)
+        feeds += len(parts[-1])
+        check_lines(feeds, start + len(part), where)
+        release(part)
+    return np.concatenate(parts)
+
+
+def _try_decoding(view: memoryview) -> UnicodeDecodeError | None:
+    try:
+        str(view, "utf-8")
+    except UnicodeDecodeError as error:
+        return error
+    return None
+
+
+def encoding_problem(where: str, line: int, error: UnicodeDecodeError) -> Problem:
+    """Return the problem of a line that cannot be decoded."""
+    what = f"byte 0x{error.object[error.start]:02x} at position {error.start + 1} of the line is not UTF-8"
+    return Problem(where, line, what, "save the file as UTF-8")

@@ -531,45 +531,48 @@ def read_pairs(
         names[name] = actual
     columns = FieldNames(response=names["better"], dialog_id=names["dialog_id"])
 
-    def read(reader: FieldReader, row: RowObject, _name: str) -> list[_Row]:
-        mapped = _map_pairs(row, names)
-        found = [_read_pair(reader, each, names) for each in mapped]
+    def read(reader: FieldReader, row: RowObject, _name: str) -> list[_Pair]:
         rater = reader.read_identifier(row, names["rater"])
         group = None if cluster is None else reader.read_identifier(row, cluster)
         if cluster is not None and group is None:
             reader.add_problem(f"has no {cluster}", "name a field that every pair has, or leave --cluster out")
-        weights = [1.0 if (weight := read_number(each.get(_WEIGHT))) is None else weight for each in mapped]
-        both = zip(found, weights, strict=True)
-        return [(*pair[:3], group or pair[3], pair[4], weight, rater) for pair, weight in both if pair is not None]
+        found = [_read_pair(reader, mapped, names, group, rater) for mapped in _map_pairs(row, names)]
+        return [pair for pair in found if pair is not None]
 
-    rows = read_objects(paths, "pairs", "a, b and better", columns, read)
-    if not rows:
+    pairs = read_objects(paths, "pairs", "a, b and better", columns, read)
+    if not pairs:
         raise SettingError("no pairs were given; name at least one file of compared responses")
-    systems = list(dict.fromkeys(name for left, right, *_ in rows for name in (left, right)))
-    raters = [rater for *_, rater in rows]
-    number = {name: code for code, name in enumerate(systems)}
-    dialogues: dict[str, int] = {}
-    codes = [
-        dialogues.setdefault(f"{place}" if name is None else f"={name}", len(dialogues))
-        for place, (_, _, _, name, *_) in enumerate(rows)
-    ]
+    lefts, rights, outcomes, dialogues, ratios, weights, raters = zip(*pairs, strict=True)
+    number = {name: code for code, name in enumerate(dict.fromkeys(name for pair in pairs for name in pair[:2]))}
+    named = [f"{place}" if name is None else f"={name}" for place, name in enumerate(dialogues)]
+    codes = {name: code for code, name in enumerate(dict.fromkeys(named))}
     return Pairs(
-        systems,
-        np.array([number[left] for left, *_ in rows], np.int64),
-        np.array([number[right] for _, right, *_ in rows], np.int64),
-        np.array([outcome for _, _, outcome, *_ in rows], np.int64),
-        np.array(codes, np.int64),
-        np.array([ratio for *_, ratio, _, _ in rows], np.float64),
-        any(name is not None for _, _, _, name, *_ in rows),
+        list(number),
+        np.array([number[left] for left in lefts], np.int64),
+        np.array([number[right] for right in rights], np.int64),
+        np.array(outcomes, np.int64),
+        np.array([codes[name] for name in named], np.int64),
+        np.array(ratios, np.float64),
+        any(name is not None for name in dialogues),
         raters if any(rater is not None for rater in raters) else (),
-        np.array([weight for *_, weight, _ in rows], np.float64),
+        np.array(weights, np.float64),
     )
 
 
 _WEIGHT = "\0weight"
 """A mark of pairs that count less than one."""
-_Row = tuple[str, str, int, "str | None", float, float, "str | None"]
-_Pair = tuple[str, str, int, "str | None", float]
+
+
+class _Pair(NamedTuple):
+    """One pair; its columns are those of `Pairs`."""
+
+    left: str
+    right: str
+    outcome: int
+    dialogue: str | None
+    length_ratio: float
+    weight: float
+    rater: str | None
 
 
 _DECIDED = {
@@ -610,7 +613,9 @@ def _map_pairs(row: RowObject, names: Mapping[str, str]) -> list[RowObject]:
     return [{**fields, "better": each} for each in better if each is not None]
 
 
-def _read_pair(reader: FieldReader, row: RowObject, names: Mapping[str, str]) -> _Pair | None:
+def _read_pair(
+    reader: FieldReader, row: RowObject, names: Mapping[str, str], group: str | None, rater: str | None
+) -> _Pair | None:
     """Return one pair; None, and a problem, where it is none."""
     left, right = (reader.read_identifier(row, names[name]) for name in ("a", "b"))
     if left is None or right is None:
@@ -624,7 +629,10 @@ def _read_pair(reader: FieldReader, row: RowObject, names: Mapping[str, str]) ->
     texts = [row.get(names[name]) for name in ("response_a", "response_b")]
     is_text = all(isinstance(text, str) for text in texts)
     ratio = length_ratio(*texts) if is_text else float("nan")  # type: ignore[arg-type]
-    return left, right, outcome, reader.read_dialogue(row), ratio
+    weight = read_number(row.get(_WEIGHT))
+    return _Pair(
+        left, right, outcome, group or reader.read_dialogue(row), ratio, 1.0 if weight is None else weight, rater
+    )
 
 
 def list_outcomes(better: object, left: str, right: str) -> set[int]:

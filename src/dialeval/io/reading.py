@@ -26,12 +26,11 @@ from dialeval.core.columns import ColumnData, FieldColumn, RaggedColumn, TextCol
 from dialeval.core.errors import DataError, Problem, SettingError, add_warning, collect_warnings, escape_surrogates
 from dialeval.core.inputs import Input
 from dialeval.core.rowtable import RUN_FILE
-from dialeval.io import delimited, json, parquet
-from dialeval.io.delimited import read_lines
+from dialeval.io import json, tables
 from dialeval.io.fields import FieldReader
 from dialeval.io.gathering import gather_rows, gather_texts
 from dialeval.io.logs import read_markdown
-from dialeval.io.opening import LINES, PathSource, format_of, stem_of
+from dialeval.io.opening import LINES, PathSource, format_of, read_lines, stem_of
 from dialeval.io.outcomes import account_for, join_parts, mark_outcomes
 from dialeval.io.row_shapes import count_values, find_document_rows, find_shape
 from dialeval.io.rows import (
@@ -409,11 +408,11 @@ def _read_content(source: object, where: str, names: FieldNames, need: Input = i
         source = list(source)  # such as a column of a Hugging Face dataset, which reads its values when asked
     if isinstance(source, LISTS):
         return {None: Records(where, enumerate(source, 1))}
-    table = parquet.to_table(source, where, names, need)
+    table = tables.to_table(source, where, names, need)
     if table is None:
         remedy = "pass a path, a list of strings, a list of rows, a mapping of these, or a table"
         raise DataError(Problem(where, None, f"cannot read rows from {kind_of(source)}", remedy))
-    return {None: parquet.make_records(table, where, names, need)}
+    return {None: tables.make_records(table, where, names, need)}
 
 
 def read_records(
@@ -431,9 +430,9 @@ _READERS: dict[str, Callable[[PathSource, FieldNames, Input | None], dict[str | 
     "markdown": lambda path, *_: {None: read_markdown(path)},
     "eval": lambda path, *_: json.read_archive(path),
     "jsonl": lambda path, *_: {None: json.read_jsonl(path)},
-    "csv": lambda path, names, _: {None: delimited.read(path, names, ",")},
-    "tsv": lambda path, names, _: {None: delimited.read(path, names, "\t")},
-    "parquet": lambda path, *rest: {None: parquet.read(path, *rest)},
+    "csv": lambda path, names, _: {None: tables.read_delimited(path, names, ",")},
+    "tsv": lambda path, names, _: {None: tables.read_delimited(path, names, "\t")},
+    "parquet": lambda path, *rest: {None: tables.read_parquet(path, *rest)},
 }
 """The reader of each format in `opening.FORMATS` that is not lines."""
 

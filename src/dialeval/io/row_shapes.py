@@ -334,13 +334,6 @@ def explain_shape(row: RowObject, names: FieldNames) -> tuple[str, str] | None:
     return None
 
 
-def may_hold_rows(header: Collection[str], names: FieldNames) -> bool:
-    """Return whether rows with these columns can hold a response or messages."""
-    if any(name in header or _steps(name)[0] in header for name in (names.response, names.messages)):
-        return True
-    return not names.mapped and any(_has_heads(header, shape) for shape in SHAPES)
-
-
 @cache
 def list_columns() -> frozenset[str]:
     """Return the columns of a table that some shape looks at."""

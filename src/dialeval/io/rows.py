@@ -417,14 +417,13 @@ class Records:
     """Parsed rows with the line of each, read lazily.
 
     `problems` grows with what does not parse, and the consumer adds its own, so that the list is in file order.
-    `header` holds the columns of a table, which every row then has. Where rows are only numbered, as in a list, the
-    number stands for the line; problems of a JSON document name the items of the list `items_of`.
+    Where rows are only numbered, as in a list, the number stands for the line; problems of a JSON document name the
+    items of the list `items_of`.
     """
 
     where: str
     rows: Iterable[tuple[int, object]]
     problems: list[Problem] = field(default_factory=ProblemList)
-    header: tuple[str, ...] | None = None
     items_of: str | None = None
     """The name of the list in a JSON document; empty where it has none."""
 

@@ -160,15 +160,18 @@ class TraceSpan:
         return self.start <= other.end and other.start <= self.end  # type: ignore[operator]
 
 
+_NOTHING: tuple[object, ...] = (None, "", "{}", [], {})
+
+
 def find_values(given: Mapping[str, object]) -> dict[str, Any]:
     """Return what is at the first path of each name that leads to something."""
     found: dict[str, Any] = {}
     ranks: dict[str, int] = {}
     for key, value in given.items():
-        for name, rank, path in _BY_KEY.get(key, ()):
+        for name, rank, path in _BY_KEY.get(key, ()) if value not in _NOTHING else ():
             if rank < ranks.get(name, len(_BY_KEY)):
                 inner = value if path == key else value_at(given, path)
-                if inner not in (None, "", "{}", [], {}):
+                if inner is value or inner not in _NOTHING:
                     found[name], ranks[name] = inner, rank
     return found
 
@@ -321,7 +324,7 @@ def list_span_scores(given: object, of_spans: bool) -> Any:
 
 def _find_kind(flat: RowObject, name: str) -> str:
     for path in _PATHS["kind"]:
-        value = value_at(flat, path)
+        value = value_at(flat, path) if path in flat or path.partition(".")[0] in flat else None
         if isinstance(value, str) and (kind := _KINDS.get(value.lower().split(" ")[0].rpartition("/")[2])) is not None:
             return "other" if kind == "llm" and _KINDS.get(name.lower()) == "other" else kind
     is_llm = any(value_at(flat, path) not in (None, "{}") for path in _ONLY_LLM)

@@ -155,7 +155,8 @@ def _merge(documents: Iterable[RowObject]) -> list[RowObject]:
     """Return spans, each once: one that is logged when it starts and when it ends, or whose events are log records."""
     merged: dict[tuple[object, ...], RowObject] = {}
     for at, document in enumerate(documents):
-        key = (read_name(find_value(document, "trace")), read_name(find_value(document, "id")) or at)
+        facts = find_values(document)
+        key = (read_name(facts.get("trace")), read_name(facts.get("id")) or at)
         known = merged.setdefault(key, document)
         if known is not document:
             for name, value in document.items():

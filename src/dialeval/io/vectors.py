@@ -391,7 +391,9 @@ class Subwords:
 
     def __init__(self, folder: Path | None = None) -> None:
         self._folder = folder or _find_package()
-        self._matrix = _read_table(self._folder / _WEIGHTS)
+        path, remedy = self._folder / _WEIGHTS, f"run: pip install --force-reinstall {_WORDLLAMA}"
+        with validation.explain_errors(path, remedy):
+            self._matrix = validation.take_tensor(validation.read_tensors(path, remedy), _TENSOR, (None, None))
         self.dimension = int(self._matrix.shape[1])
 
     def __reduce__(self) -> tuple[type[Subwords], tuple[Path]]:
@@ -409,7 +411,7 @@ class Subwords:
             pieces = [piece for piece in word.ids if piece >= _MARKERS]
             if pieces and words[place]:
                 in_vocabulary[place] = True
-                # float64 before adding: the sums of float16 numbers are exact then, whatever the order.
+                # float64 before adding: the sums of numbers of float16 are exact then, whatever the order.
                 vectors[place] = self._matrix[pieces].astype(np.float64).sum(axis=0) / len(pieces)
         return vectors, in_vocabulary
 
@@ -429,18 +431,3 @@ def _find_package() -> Path:
             return folder
     problem = "holds no vectors here" if folders else "is not installed"
     raise SettingError(f"the package {_WORDLLAMA} {problem}; run: pip install 'dialeval[vectors]'")
-
-
-def _read_table(path: Path) -> npt.NDArray[np.float16]:
-    """Read the vectors of all pieces."""
-    from safetensors import SafetensorError, safe_open
-
-    try:
-        with safe_open(path, "np") as file:
-            table: npt.NDArray[np.float16] = file.get_tensor(_TENSOR)
-    except (SafetensorError, OSError):
-        table = np.empty(0, np.float16)
-    if table.dtype != np.float16 or table.ndim != 2:
-        remedy = f"run: pip install --force-reinstall {_WORDLLAMA}"
-        raise SettingError(f"{path} does not hold the expected table; {remedy}")
-    return table

@@ -12,7 +12,6 @@ import click
 
 from dialeval.cli import options
 from dialeval.cli import output as out
-from dialeval.cli.progress import open_meter
 
 if TYPE_CHECKING:
     from dialeval.io.rows import Rows
@@ -49,16 +48,13 @@ def install(wheel: str | None, force: bool) -> None:
 
 @adem.command(
     "dialeval adem train --ratings ratings.jsonl more.csv -o judge/",
-    'dialeval adem train --ratings ratings.jsonl --test other.jsonl --license "ratings=CC BY 4.0" -o judge/',
+    'dialeval adem train --ratings ratings.jsonl --license "ratings=CC BY 4.0" -o judge/',
     name="train",
 )
 @click.option(
     "--ratings", multiple=True, required=True, type=click.Path(), help="Rated rows to learn from; several may follow."
 )
 @click.argument("more", nargs=-1, type=click.Path())
-@click.option(
-    "--test", "tests", multiple=True, type=click.Path(), help="Rated rows to validate on only; repeat for several."
-)
 @options.base_encoder
 @_OUTPUT
 @click.option("--strength", type=float, default=30, help="How near M and N stay to the identity.")
@@ -68,27 +64,28 @@ def install(wheel: str | None, force: bool) -> None:
 @click.option("--tokens", type=int, help="Word pieces of a text that count.  [default: 128, or what the encoder takes]")
 @click.option("--quality", default="overall", help="Which of the scores to learn.")
 @options.pairs("--license licenses", "SET=TEXT", "License of a set, for the card.")
-@options.validate
 @options.row_fields
-def train_adem(
-    ratings: tuple[str, ...], more: tuple[str, ...], tests: tuple[str, ...], output: Path, **settings: Any
-) -> None:
-    """Fit a judge to rated rows, validate it on sets that it has not seen, and write it with its model card.
+def train_adem(ratings: tuple[str, ...], more: tuple[str, ...], output: Path, **settings: Any) -> None:
+    """Fit a judge to rated rows, and write it with its model card.
 
     Rated rows are .jsonl, .json, .csv, .tsv or .parquet with `response`, `scores` (or `overall`, `score`, `rating`),
-    and `context`, `reference` or both. The table that is printed is in the card as well.
+    and `context`, `reference` or both. Measure the judge on other ratings, by `dialeval agreement -m adem --judge-dir`.
     """
     from dialeval.judges.adem import check_folder
-    from dialeval.judges.training import NOT_VALIDATED, train
+    from dialeval.judges.attacks import list_attacks
+    from dialeval.judges.training import train
 
+<<<<<<< HEAD
+    check_folder(output, ratings, more)
+    card = train([*ratings, *more], command=out.quote_command(short_paths=True), **settings)  # cards travel
+=======
     check_folder(output, ratings, more, tests)
     command = out.quote_command(short_paths=True)  # cards travel
-    with open_meter() as meter:
+    with out.open_meter() as meter:
         card = train([*ratings, *more], tests, progress=meter.update_steps, command=command, **settings)
+>>>>>>> w-metrics
     card.save(output)
-    out.print_tables(card.list_tables())
-    if card.validation is not None and not card.validation.sets:
-        out.print_warnings([NOT_VALIDATED])
+    out.print_tables([("Attacks", list_attacks(card.attacks))])
     out.print_err(f"saved in {output}")
 
 
@@ -141,7 +138,7 @@ def open_llm(asked: options.LanguageModel) -> Iterator[Any]:
     """Open the one language model that options name, with a progress bar, and print what it was asked."""
     if len(asked["model"]) != 1:
         raise click.UsageError("name one language model: --llm-model NAME")
-    with open_meter() as meter, asked.open(meter) as llm:
+    with out.open_meter() as meter, asked.open(meter) as llm:
         yield llm
         out.print_err(f"llm: {llm.describe()}")
 

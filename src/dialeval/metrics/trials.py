@@ -21,8 +21,8 @@ tasks of at least two trials:
     trial-variance = mean of v                                       chance within a task
     task-variance  = variance of c / n over tasks - mean of v / n    differences between tasks (n - 1 in the variance)
 
-Both are unbiased, so that `task-variance` may be a little below 0. The squared standard error of the success rate is
-about (task-variance + trial-variance / n) / T: only more tasks reduce the first part.
+Both are unbiased, so that `task-variance` may be a little below 0; it has no interval. The squared standard error of
+the success rate is about (task-variance + trial-variance / n) / T: only more tasks reduce the first part.
 
 `reward` is the mean reward of trials and `trial-cost` the mean cost of those that give one; each trial counts once.
 

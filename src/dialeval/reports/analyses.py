@@ -40,9 +40,8 @@ if TYPE_CHECKING:
     from dialeval.analysis.agreement import Agreement, Correlation, Interval
     from dialeval.analysis.discovery import Discovery
     from dialeval.analysis.labels import LabelAgreement, LabelFit, RateEstimate
-    from dialeval.analysis.sequential import SequentialTest
+    from dialeval.analysis.sequential import MetricTrend, SequentialTest, Trend
     from dialeval.analysis.survival import Survival, SurvivalCurve
-    from dialeval.analysis.trend import MetricTrend, Trend
     from dialeval.analysis.users import UserComparison
 
 DIFFERS = "*"

@@ -73,11 +73,6 @@ def breakdown(
     macro: bool,
     error_categories: str | None,
     turns_file: Path | None,
-    output: Path | None,
-    force: bool,
-    format_: str | None,
-    limits: options.Limits,
-    intervals: options.IntervalOptions,
     **inputs: Any,
 ) -> int:
     """Evaluate dialogue breakdown detectors: labels and probabilities against what annotators said.
@@ -90,19 +85,20 @@ def breakdown(
     from dialeval.suites.breakdown.evaluation import evaluate_breakdown
 
     single = (isinstance(labels, str) or len(labels) == 1) and len(threshold) == 1
-    format_ = format_ or ("original" if single and not macro else "table")
+    shown = out.TaskRun.take(inputs)
+    shown.format_ = format_ = shown.format_ or ("original" if single and not macro else "table")
     if format_ == "original" and (macro or not single):
         raise click.UsageError("-f original prints one detector at one threshold, without --macro")
-    out.check_places(output, labels, inputs["data"], inputs["development"], files=(turns_file,))
+    shown.check(labels, inputs["data"], inputs["development"], files=(turns_file,))
     if error_categories is not None:
         format_ = "table" if format_ == "original" else format_
         out.print_as(format_, report.CATEGORIES, report.score_categories(inputs["data"], labels, error_categories))
         return 0
+    output = shown.output
     baselines = baselines and (format_ != "original" or output is not None)
-    inputs["intervals"] = intervals.kind
-    run = evaluate_breakdown(labels=labels, threshold=threshold, baselines=baselines, **inputs)
-    run = intervals.add_to(run, inputs["confidence"])
-    verdict = out.compare_and_save(run, format_, output, force, None if output is None else run.with_report_details())
+    run = shown.evaluate(evaluate_breakdown, labels=labels, threshold=threshold, baselines=baselines, **inputs)
+    detailed = None if output is None else run.with_report_details()
+    verdict = out.compare_and_save(run, format_, output, shown.force, detailed)
     if turns_file is not None:
         out.write_output(turns_file, report.format_turns(run).encode(), "turns in")
     if macro:
@@ -110,7 +106,7 @@ def breakdown(
         out.print_warnings(run.warnings)
     else:
         print_breakdown(run, format_, verdict)
-    return out.print_failed_gates(limits.make_gates(run))
+    return out.print_failed_gates(shown.limits.make_gates(run))
 
 
 @options.command(

@@ -37,10 +37,18 @@ from msgspec import UNSET, Struct, UnsetType, ValidationError
 from dialeval.core.display import list_some
 from dialeval.core.errors import DataError, Problem
 from dialeval.core.rowtable import NO_TURN
-from dialeval.io.delimited import split
 from dialeval.io.download import UntrustedArchive, unpacked_limit
 from dialeval.io.json import parse_bytes
-from dialeval.io.opening import BYTE_ORDER_MARK, PathSource, format_of, read_bytes, read_problem, refuse_device, stem_of
+from dialeval.io.opening import (
+    BYTE_ORDER_MARK,
+    PathSource,
+    format_of,
+    read_bytes,
+    read_problem,
+    refuse_device,
+    split_lines,
+    stem_of,
+)
 from dialeval.suites.breakdown.plain import LABELS, LOGS
 
 SYSTEM, USER = "S", "U"
@@ -238,7 +246,7 @@ def _read_file(folder: str, name: str) -> bytes:
 
 def _read_lines(path: str) -> Iterator[tuple[int, bytes]]:
     """Read the lines of a file that are not empty, with their numbers."""
-    lines = split(read_bytes(path), str(path))
+    lines = split_lines(read_bytes(path), str(path))
     view = lines.data.data
     for number, (start, end) in enumerate(zip(lines.starts.tolist(), lines.ends.tolist(), strict=True), 1):
         data = bytes(view[start:end])

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import click
 
 from dialeval.cli import options
-from dialeval.cli.output import check_places, deliver_run, print_failed_gates
-from dialeval.cli.progress import open_meter
+<<<<<<< HEAD
+from dialeval.cli import output as out
+=======
+from dialeval.cli.output import check_places, deliver_run, open_meter, print_failed_gates
+>>>>>>> w-metrics
 
 ALIGNERS = ("bleu", "nltk-bleu", "nltk-nist", "sacre", "embedding")
 """As in `suites.lsdscc.alignment`, which is not imported to print help."""
@@ -43,17 +45,7 @@ EOS = "</s>"
 @options.intervals
 @options.threads
 def lsdscc(
-    hypotheses: str | dict[str, str],
-    aligner: str,
-    n: int,
-    no_eos: bool,
-    bleu_smoothing: int | None,
-    output: Path | None,
-    force: bool,
-    format_: str,
-    limits: options.Limits,
-    intervals: options.IntervalOptions,
-    **inputs: Any,
+    hypotheses: str | dict[str, str], aligner: str, n: int, no_eos: bool, bleu_smoothing: int | None, **inputs: Any
 ) -> int:
     """Measure the diversity of sampled responses by the reference groups that they cover: MDS, PDS, MaxBLEU.
 
@@ -78,15 +70,19 @@ def lsdscc(
         from dialeval.suites.lsdscc import data
 
         inputs["reference_groups"] = data.find_reference_groups()
-    read = (hypotheses, *(inputs[name] for name in ("reference_groups", "vectors", "train")))
-    check_places(output, read)
+    shown = out.TaskRun.take(inputs)
+    shown.check((hypotheses, *(inputs[name] for name in ("reference_groups", "vectors", "train"))))
     inputs["settings"] = {"coverage": {"aligner": aligner, "n": n, "smooth": bleu_smoothing or 0}}
-    inputs["alignments"] = format_ == "json" or output is not None
-    with open_meter() as meter:
+    inputs |= {"alignments": shown.format_ == "json" or shown.output is not None, "confidence": shown.confidence}
+    inputs["intervals"] = shown.intervals.with_factor(shown.t)
+    with out.open_meter() as meter:
         execution = Execution(progress=meter.update_run, threads=inputs.pop("threads"))
-        run = evaluate_hypotheses(
-            hypotheses, metrics=METRICS, intervals=intervals.with_factor(inputs.pop("t")), execution=execution, **inputs
-        )
+<<<<<<< HEAD
+        run = evaluate_hypotheses(hypotheses, metrics=METRICS, execution=execution, **inputs)
+    return shown.deliver(shown.intervals.add_to(run, shown.confidence))
+=======
+        run = evaluate_hypotheses(hypotheses, metrics=METRICS, intervals=intervals.kind, execution=execution, **inputs)
     run = intervals.add_to(run, inputs["confidence"])
     deliver_run(run, format_, output, force)
     return print_failed_gates(limits.make_gates(run))
+>>>>>>> w-metrics

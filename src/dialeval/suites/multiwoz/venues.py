@@ -60,7 +60,7 @@ from msgspec import Meta, Struct, structs
 from dialeval.core.columns import DIGEST_LENGTH
 from dialeval.core.errors import DataError, Problem
 from dialeval.core.validation import parse_json, parse_toml
-from dialeval.io import parquet
+from dialeval.io import tables
 from dialeval.io.opening import PACKINGS, format_of, read_bytes, strip_mark
 from dialeval.io.schemas import check_types
 from dialeval.suites.multiwoz.turns import NONE
@@ -511,7 +511,7 @@ def _read_records(path: Path, content: bytes) -> list[object]:
             raise DataError(Problem(str(path), None, f"not UTF-8 ({error})", "save it as UTF-8")) from None
         return list(csv.DictReader(lines, delimiter="," if kind == "csv" else "\t"))
     if kind == "parquet":
-        return list(parquet.list_rows(parquet.parse_table(content, path), str(path)))
+        return list(tables.list_rows(tables.parse_table(content, path), str(path)))
     raise DataError(Problem(str(path), None, "is not a table", "give .json, .csv, .tsv or .parquet"))
 
 

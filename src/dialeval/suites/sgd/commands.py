@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import click
 
 from dialeval.cli import options
 from dialeval.cli import output as out
-from dialeval.cli.progress import open_meter
 
 
 @options.command(
@@ -32,19 +30,7 @@ from dialeval.cli.progress import open_meter
 @options.baselines("gold frames, those of other dialogues and empty ones")
 @options.of_task_runs
 @out.print_all_problems
-def sgd(
-    predictions: str | dict[str, str],
-    output: Path | None,
-    force: bool,
-    format_: str,
-    limits: options.Limits,
-    intervals: options.IntervalOptions,
-    by: list[str],
-    compared: bool,
-    groups: bool,
-    joint_across_turns: bool,
-    **inputs: Any,
-) -> int:
+def sgd(predictions: str | dict[str, str], groups: bool, joint_across_turns: bool, **inputs: Any) -> int:
     """Evaluate schema-guided state tracking: goal accuracy, active intent, requested slots.
 
     PREDICTIONS are folders of dialogues (*.json) or single files in the form of the Schema-Guided Dialogue data, one
@@ -55,8 +41,21 @@ def sgd(
 
     if joint_across_turns and not groups:
         raise click.UsageError("--joint-across-turns is for --groups")
+<<<<<<< HEAD
+    shown = out.TaskRun.take(inputs)
+    shown.check((predictions, inputs["references"], inputs["schema"], inputs["train_schema"]))
+    run = shown.evaluate(evaluate_sgd, predictions, **inputs)
+    if not groups:
+        return shown.deliver(run)
+    if shown.output is not None:
+        out.save_run(run, shown.output, shown.force)
+    scores = {name: make_original_output(result, joint_across_turns) for name, result in run.items()}
+    out.print_as(shown.format_, GROUPS, ServiceGroups(scores))
+    out.print_warnings(run.warnings)
+    return out.print_failed_gates(shown.limits.make_gates(run))
+=======
     out.check_places(output, (predictions, inputs["references"], inputs["schema"], inputs["train_schema"]))
-    with open_meter() as meter:
+    with out.open_meter() as meter:
         run = evaluate_sgd(predictions, intervals=intervals.kind, progress=meter.update_run, **inputs)
     run = intervals.add_to(run, inputs["confidence"])
     if groups:
@@ -68,3 +67,4 @@ def sgd(
     else:
         out.deliver_run(run, format_, output, force, by=by, compared=compared)
     return out.print_failed_gates(limits.make_gates(run))
+>>>>>>> w-metrics
