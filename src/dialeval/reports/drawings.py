@@ -206,9 +206,3 @@ def _draw_main(run: Run, pixels: int) -> Iterator[tuple[str, Figure]]:
         for kind in ("means", "distribution", "turns"):
             if (figure := KINDS[kind](run, key, pixels)) is not None:
                 yield f"{kind}-{key}", figure
-
-
-def lay_out_figures(drawn: Sequence[Figure | None]) -> str:
-    """Return charts next to each other, as many as there is room for."""
-    shown = "".join(f"<figure>{figure.inline}</figure>" for figure in drawn if figure is not None)
-    return f'<div class="figures">{shown}</div>' if shown else ""

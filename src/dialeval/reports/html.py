@@ -171,18 +171,6 @@ def _as_section(made: Section | Document | None) -> Section | None:
     return Section(name, made.headline, to_html(replace(made, headline="")))
 
 
-def render(
-    run: Run,
-    command: str | None = None,
-    *,
-    title: str | None = None,
-    compared: bool | Comparison = True,
-    by: str | Sequence[str] | None = None,
-) -> str:
-    """Return the page of a run as text."""
-    return _render_block(summary.make_block(run, compared, _slice(run, by, bool(compared))), command, title)
-
-
 def _render_block(
     block: Block,
     command: str | None,
