@@ -32,7 +32,7 @@ def result(items: Floats | list[float], offsets: Ints | None = None, key: str = 
     known = values[~np.isnan(values)]
     mean = float(known.mean()) if len(known) else math.nan
     estimate = Estimate(mean, 0.0, len(values), len(known), scores=values, signature=Signature.of(key, n=4))
-    return Result({key: estimate}, rows=RowTable(np.arange(len(values) + 1) if offsets is None else offsets))
+    return Result({key: estimate}, table=RowTable(np.arange(len(values) + 1) if offsets is None else offsets))
 
 
 def difference(left: Result, right: Result, settings: Settings = SETTINGS) -> Difference:

@@ -46,7 +46,7 @@ def scored(seed: int, rows: int = 40) -> Result:
         for key, each in estimates.items()
         if each.scores is not None
     }
-    return Result(made, {"adem": "needs a model"}, rows=RowTable(np.arange(rows + 1)))
+    return Result(made, {"adem": "needs a model"}, table=RowTable(np.arange(rows + 1)))
 
 
 METRICS = {"bleu-4": 2, "rouge-l": 1, "length": 3}

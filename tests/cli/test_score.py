@@ -522,7 +522,7 @@ def test_windows_1252_is_read_and_told_once_wherever_csv_is(dialeval: Dialeval, 
 
 
 def load(folder: Path) -> list[list[str]]:
-    table = package.load(folder)["chats"].rows
+    table = package.load(folder)["chats"].table
     assert table is not None
     roles = [[role for role in turns if role] for turns in table.texts["roles"]]
     assert roles == [list(turns) for turns in table.texts["context"]], "each message here says its role"

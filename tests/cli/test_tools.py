@@ -17,13 +17,8 @@ from click.testing import CliRunner
 
 import dialeval as package
 from conftest import Dialeval
-<<<<<<< HEAD
-from dialeval.cli.progress import Meter, open_meter
-from dialeval.cli.tools import formats
-=======
 from dialeval.cli.output import Meter, open_meter
 from dialeval.cli.tools import formats
->>>>>>> w-metrics
 from dialeval.engine.folding import Done
 from dialeval.io.row_shapes import OWN, SHAPES
 from dialeval.metrics.registry import list_topics, registry

@@ -110,7 +110,7 @@ def saved_run(tmp_path: Path, words: tuple[float, float] = (4, 12)) -> Path:
 def test_pairs_of_a_run_match_rows_of_logs_in_other_order(tmp_path: Path) -> None:
     run = toolkit.load(saved_run(tmp_path))
     pairs = list_run_pairs(run)
-    table = run["v2"].rows
+    table = run["v2"].table
     assert table is not None
     assert len(pairs) == len(table)
     for each in pairs:

@@ -54,7 +54,7 @@ def runs(draw: st.DrawFn) -> Run:
             mean = float(known.mean()) if len(known) else math.nan
             estimates[key] = Estimate(mean, 0.0, rows, len(known), scores=items, signature=Signature.of(key))
         table = RowTable(offsets, [f"d{number}" for number in range(dialogues)])
-        systems[name] = Result(estimates, rows=table, contributions=result.contributions)
+        systems[name] = Result(estimates, table=table, contributions=result.contributions)
     return Run(systems, "0")
 
 

@@ -171,7 +171,7 @@ def test_what_a_metric_does_not_need_changes_nothing(metric: AnyMetric, data: st
         resources = WorldResources(subject=metric.subject, without=without)
         sources = wrap_systems([Rows("system", rest)])
         run = run_sources(sources, make_planner([metric]), resources, Options(threads=1)).run
-        return replace(run["system"], rows=None)
+        return replace(run["system"], table=None)
 
     there = set(world_of(metric).resources(Vocabulary())) & GIVEN | set(columns) - metric.wants
     whole = result()

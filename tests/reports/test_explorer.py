@@ -25,7 +25,7 @@ HERE = sample_data.folder()
 def result(items: dict[str, list[float]], rows: RowTable | None, level: Level = Level.TURN) -> Result:
     columns = {key: np.array(values) for key, values in items.items()}
     return Result(
-        {key: Estimate(0.5, 0.1, len(c), len(c), scores=c, level=level) for key, c in columns.items()}, rows=rows
+        {key: Estimate(0.5, 0.1, len(c), len(c), scores=c, level=level) for key, c in columns.items()}, table=rows
     )
 
 

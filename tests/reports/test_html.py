@@ -145,7 +145,7 @@ def policy_of(page: Page) -> str:
 
 def test_the_policy_allows_the_scripts_of_the_page_and_no_others() -> None:
     rows = RowTable(np.arange(4), texts={"response": TextColumn.from_strings(["a", "b", "c"])})
-    page = Page(render(Run({"a": Result(result().estimates, rows=rows)}, "0")))
+    page = Page(render(Run({"a": Result(result().estimates, table=rows)}, "0")))
     assert [attrs.get("type") for attrs in page.of("script")].count(None) == 2
     run = [text for text, attrs in zip(page.scripts, page.of("script"), strict=True) if not attrs]
     hashes = {base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in run}

@@ -181,7 +181,7 @@ def test_every_table_converts_and_shows_itself() -> None:
         "sequential": (dialeval.run_sequential_test(run), 2 * 2),
         "trend": (dialeval.fit_trend(run), 2 * 3),
         "items": (run.score_table, 3 * len(rows)),
-        "sample": (drawn, len(drawn.rows)),
+        "sample": (drawn, len(drawn.responses)),
         "ranking": (dialeval.rank([{"a": "a", "b": HOSTILE, "better": side} for side in "abab"]), 2),
     }
     for name, (each, size) in tables.items():

@@ -30,7 +30,7 @@ LOW: Floats = RANDOM.uniform(0.1, 0.3, 80)
 def result(items: Floats, key: str = "bleu-4", signature: str | None = None) -> Result:
     signed = Signature.of(signature or key, n=4)
     made = Estimate(float(items.mean()), float(items.std()), len(items), len(items), scores=items, signature=signed)
-    return Result({key: made.with_confidence(1.97)}, rows=RowTable(np.arange(len(items) + 1)))
+    return Result({key: made.with_confidence(1.97)}, table=RowTable(np.arange(len(items) + 1)))
 
 
 def first_table(run: Run, kind: str) -> str:

@@ -167,10 +167,10 @@ def align(left: Result, right: Result, design: DesignName | None = None) -> Alig
     """Match the rows of a system with those of the baseline; SettingError where the asked design is impossible."""
     if design is not None and design not in DESIGNS:
         raise SettingError(f"the designs are {', '.join(DESIGNS)}, not {design!r}")
-    if left.rows is None or right.rows is None:
+    if left.table is None or right.table is None:
         raise SettingError(f"{NO_DIALOGUES}; score the responses again and save the per-row scores")
-    tables = left.rows, right.rows
-    units, rows = _count_units(*tables), (len(left.rows), len(right.rows))
+    tables = left.table, right.table
+    units, rows = _count_units(*tables), (len(left.table), len(right.table))
     match, by, notes = _match_tables(*tables, design)
     common, matched = len(match.left), (int(match.left_rows.sum()), int(match.right_rows.sum()))
     complete = units == (common, len(match.right)) and matched == rows
@@ -206,7 +206,7 @@ def align(left: Result, right: Result, design: DesignName | None = None) -> Alig
 
 def are_lines(results: Iterable[Result]) -> bool:
     """Return whether the rows of all systems are lines of text files whose dialogues are not known."""
-    known = [(PurePath(result.source or "").name, result.rows) for result in results]
+    known = [(PurePath(result.source or "").name, result.table) for result in results]
     return bool(known) and all(".txt" in name and rows is not None and rows.dialogues is None for name, rows in known)
 
 

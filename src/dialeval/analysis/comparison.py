@@ -415,7 +415,7 @@ def compare_tested(
     rows = mark_left_out(rows, selection.alignments, settings.alpha)
     rows = [_note_replies(row, selection, settings) if selection.designs[row.system].whole else row for row in rows]
     names = (selection.first, *selection.others)
-    tables = [selection.known[name].rows for name in names]
+    tables = [selection.known[name].table for name in names]
     users = [name for table in tables if table is not None for name in table.fields if name.lower() in USERS]
     ignored = [*fields, *users, *list_ways(cluster, None), *filter(None, [replicate])]
     listed = [runs] if isinstance(runs, Run) else runs.values() if isinstance(runs, dict) else runs

@@ -372,7 +372,7 @@ class Baseline:
         if key in left.items:
             items = [average_known(side.items[key], side.rows.offsets) for side in (left, right)]
         elif here.scores is not None and there.scores is not None and by_row:
-            both = ((here.scores, here.level, self.result.rows), (there.scores, there.level, result.rows))
+            both = ((here.scores, here.level, self.result.table), (there.scores, there.level, result.table))
             items = [  # in the order of the rows, and not in that of the clusters that are drawn
                 each if level is Level.DIALOGUE or table is None else average_known(each, table.offsets)
                 for each, level, table in both

@@ -273,7 +273,7 @@ def _correct_rates(
     """Return how often a metric says yes about each system, and the corrected rate."""
     rates = {}
     for name, result in run.items():
-        scores, table = (result[key].scores if key in result else None), result.rows
+        scores, table = (result[key].scores if key in result else None), result.table
         if result.role != "system" or scores is None or table is None:
             continue
         there = ~np.isnan(scores)

@@ -271,10 +271,10 @@ def _group_by_system(run: Run, ratings: Ratings) -> dict[str, Ints]:
 
 
 def _require_rows(result: Result, name: str) -> RowTable:
-    if result.rows is None:
+    if result.table is None:
         remedy = "score the system again and save the run: runs of this version know their rows"
         raise DataError(Problem(result.source or name, None, "the run does not identify its rows", remedy))
-    return result.rows
+    return result.table
 
 
 def _list_dialogue_names(table: RowTable) -> list[str | None]:

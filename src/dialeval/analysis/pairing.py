@@ -188,7 +188,7 @@ def _choose_units(alignment: Alignment, weight: Weight, cluster: str | None, rep
         sizes = f"{clusters[0]:,}" if design.name != "unpaired" else f"{clusters[0]:,} and {clusters[1]:,}"
         note = f"Clusters are the {sizes} values of {cluster}."
         return Alignment(replace(design, notes=(*design.notes, note)), left, right, True)
-    notes = [warn_of_users(each.rows) for each in (left, right) if each.rows is not None]
+    notes = [warn_of_users(each.table) for each in (left, right) if each.table is not None]
     if replicate is not None:
         counts = dict.fromkeys(f"{len(list_replicates(each, replicate)[0]):,}" for each in (left, right))
         notes.insert(0, f"Clusters are dialogues, and {' and '.join(counts)} values of {replicate} in each system.")
@@ -198,7 +198,7 @@ def _choose_units(alignment: Alignment, weight: Weight, cluster: str | None, rep
 def describe_estimand(selection: Selection, weight: Weight) -> str | None:
     """Return what a mean is a mean of, `reply` or `dialogue`; None where no dialogue has several rows."""
     sides = [selection.known[name] for name in (selection.first, *selection.others)]
-    several = any(len(side.rows) > len(side.rows.offsets) - 1 for side in sides if side.rows is not None)
+    several = any(len(side.table) > len(side.table.offsets) - 1 for side in sides if side.table is not None)
     turns = several and any(each.level is Level.TURN and not each.corpus for side in sides for each in side.values())
     wholes = {design.whole and design.name != "unpaired" for design in selection.designs.values()}
     if weight == "dialogues" or (turns and wholes == {True}):
@@ -347,11 +347,11 @@ def describe_inputs(left: Estimate, right: Estimate, alignment: Alignment) -> st
     for name, (here, there) in sorted(fields.items(), key=lambda field: (field[0] == "metric") - (field[0] == "data")):
         if name in _MAY_DIFFER or (name in _COLUMNS and (design.name == "unpaired" or design.whole)):
             continue
-        if name == REFERENCE and alignment.left.rows is not None and alignment.right.rows is not None:
-            different = count_different(alignment.left.rows, alignment.right.rows, REFERENCE)
+        if name == REFERENCE and alignment.left.table is not None and alignment.right.table is not None:
+            different = count_different(alignment.left.table, alignment.right.table, REFERENCE)
             if different is not None:
                 if different:
-                    return f"references differ in {different:,} of {len(alignment.left.rows):,} rows"
+                    return f"references differ in {different:,} of {len(alignment.left.table):,} rows"
                 continue
         if name == "definition":
             return "it was computed by different versions of the metric; score both again"

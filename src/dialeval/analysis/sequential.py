@@ -381,7 +381,7 @@ def fit_trend(
         systems=names,
         design="paired" if paired else "unpaired",
         unit=next(iter(selection.designs.values())).unit,
-        units=[len(result.rows.offsets) - 1 if result.rows is not None else 0 for result in results],
+        units=[len(result.table.offsets) - 1 if result.table is not None else 0 for result in results],
         panel=selection.panel,
         alpha=alpha,
         confidence=confidence,

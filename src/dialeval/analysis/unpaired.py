@@ -256,7 +256,7 @@ def check_adjusted(adjust: str | Iterable[str] | None, known: Mapping[str, Resul
     if adjust is not None and not fields:
         raise SettingError("no field is named to adjust for")
     for name in names:
-        rows = known[name].rows
+        rows = known[name].table
         there = {} if rows is None else rows.fields
         for field in fields:
             if field not in there:
@@ -281,7 +281,7 @@ def compare_mixes(
     baseline: str, system: str, alignment: Alignment, adjusted: Sequence[str], settings: Settings
 ) -> Iterator[str]:
     """Yield a warning for each field whose values are distributed differently in two independent logs."""
-    left, right = alignment.left.rows, alignment.right.rows
+    left, right = alignment.left.table, alignment.right.table
     if alignment.design.name != "unpaired" or left is None or right is None:
         return
     sizes = len(left.offsets) - 1, len(right.offsets) - 1

@@ -129,7 +129,6 @@ class TaskRun:
     format_: str
     limits: Limits
     intervals: IntervalOptions
-    t: float | None
     confidence: float | None
     by: Sequence[str] = ()
     compared: bool = True
@@ -145,10 +144,8 @@ class TaskRun:
 
     def evaluate(self, evaluate: Callable[..., AnyRun], *arguments: object, **settings: object) -> AnyRun:
         """Call a function that evaluates, with these intervals, while a meter shows its progress."""
-        from dialeval.cli.progress import open_meter
-
         with open_meter() as meter:
-            chosen = {"t": self.t, "confidence": self.confidence, "intervals": self.intervals.kind}
+            chosen = {"confidence": self.confidence, "intervals": self.intervals.kind}
             run = evaluate(*arguments, **chosen, progress=meter.update_run, **settings)
         return self.intervals.add_to(run, self.confidence)
 

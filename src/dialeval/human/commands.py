@@ -109,7 +109,7 @@ def sample(
     for name, stratum in design.strata.items():
         if len(design.strata) > 1:
             out.print_err(f"{name}: {stratum.drawn_responses} of {stratum.responses} responses")
-    out.print_err(f"{len(drawn.rows)} responses to rate ({design.unit}, seed {design.seed}) are in {output}")
+    out.print_err(f"{len(drawn.responses)} responses to rate ({design.unit}, seed {design.seed}) are in {output}")
 
 
 @options.group(

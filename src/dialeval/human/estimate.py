@@ -354,7 +354,7 @@ def _number_strata(run: Run, sample: Sample) -> dict[str, Ints]:
     check_same_run(sample, run)
     codes = {name: code for code, name in enumerate(sample.design.strata)}
     names = find_strata(run, sample)
-    other = next((row for row in sample.rows if names[row.system][row.place] != row.stratum), None)
+    other = next((row for row in sample.responses if names[row.system][row.place] != row.stratum), None)
     if other is not None or any(name not in codes for labels in names.values() for name in labels):
         remedy = "give the run that was sampled, with the same fields"
         raise SettingError(f"the strata of the run are not those of the sample; {remedy}")
@@ -375,7 +375,7 @@ class _Study:
         else:
             self.strata = _number_strata(run, sample)
             self.places = _locate_ratings(sample, ratings)
-        self.tables = {name: table for name in self.places if (table := run[name].rows) is not None}
+        self.tables = {name: table for name in self.places if (table := run[name].table) is not None}
         self.dialogues = _number_dialogues(self.tables)
 
     def make_systems(self, values: Floats) -> dict[str, RatedSystem]:
@@ -415,7 +415,7 @@ class _Study:
         if self.sample is None:  # taken for a simple random sample
             return np.full(len(means), (~np.isnan(means)).mean()), np.zeros(len(means), np.int64), rows
         probability = np.ones(len(means))
-        for row in self.sample.rows:
+        for row in self.sample.responses:
             if row.system == name:
                 probability[row.place] = row.probability
         unit = self.tables[name].clusters if self.sample.design.unit == "dialogues" else rows
@@ -438,7 +438,7 @@ class _Study:
         values = self.ratings.values[self.quality]
         if self.sample is not None:
             rated = {name for name, value in zip(self.ratings.ids, values, strict=True) if not math.isnan(value)}
-            missing, drawn = sum(row.id not in rated for row in self.sample.rows), len(self.sample.rows)
+            missing, drawn = sum(row.id not in rated for row in self.sample.responses), len(self.sample.responses)
             chance = f"have no rating of {self.quality}; they are assumed to be missing at random"
             return [f"{missing} of {drawn} sampled rows {chance}"] if missing else []
         warnings = ["the rated rows are not known to be a random sample: estimates assume that they are"]
@@ -453,7 +453,7 @@ def _locate_ratings(sample: Sample, ratings: Ratings) -> dict[str, tuple[Ints, I
     numbers = {identity: number for number, identity in enumerate(ratings.ids)}
     places = {}
     for name in sample.design.systems:
-        located = [(numbers[row.id], row.place) for row in sample.rows if row.system == name and row.id in numbers]
+        located = [(numbers[row.id], row.place) for row in sample.responses if row.system == name and row.id in numbers]
         rated, rows = np.array(located, np.int64).reshape(-1, 2).T
         places[name] = rated, rows
     return places
@@ -641,7 +641,7 @@ def plan_answers(run: Run, systems: Iterable[str]) -> list[str]:
     lines = []
     for name, splits in run.details.get(JUDGE_SAMPLING, {}).items():
         for key, split in splits.items() if name in systems else ():
-            estimate, rows = run[name][key], run[name].rows
+            estimate, rows = run[name][key], run[name].table
             if estimate.scores is None or rows is None or estimate.scored < 2 or not estimate.std:
                 continue
             there = ~np.isnan(estimate.scores)

@@ -132,7 +132,7 @@ def merge_ratings(
     `check` is what their scores pass.
     """
     form = form or Form()
-    ids = None if sample is None else {row.id for row in sample.rows} | sample.pairs().keys()
+    ids = None if sample is None else {row.id for row in sample.responses} | sample.pairs().keys()
     lines = _read(files, ids if ids is None else ids | {gold.id for gold in form.gold}, check)
     final = [line for line in _read(adjudicated, ids, check) if not line.again]
     if not lines:

@@ -207,7 +207,7 @@ def describe_merged(merged: MergedRatings) -> Document:
         Table([*heads, *columns], raters),
         Table(["to adjudicate", "quality", "answers"], disputed),
     ]
-    return Document([summary, *flag_raters(merged)], [table for table in tables if table.rows], [_MERGED_NOTES])
+    return Document([summary, *flag_raters(merged)], [table for table in tables if table.cells], [_MERGED_NOTES])
 
 
 def flag_raters(merged: MergedRatings) -> list[str]:

@@ -218,7 +218,7 @@ class Embeddings:
         self._entry = self._load()
         facts = self._entry.facts
         self.digest, self.dimension, self.header = facts.content, facts.shape[1], facts.header
-        self.warnings = (f"{name}: {facts.warning}",) if facts.warning else ()
+        self.warnings: tuple[str, ...] = (f"{name}: {facts.warning}",) if facts.warning else ()
 
     def __reduce__(self) -> tuple[type[Embeddings], tuple[Path, str, str | None]]:
         return Embeddings, (self._path, self.name, self._sha256)

@@ -75,15 +75,8 @@ def train_adem(ratings: tuple[str, ...], more: tuple[str, ...], output: Path, **
     from dialeval.judges.attacks import list_attacks
     from dialeval.judges.training import train
 
-<<<<<<< HEAD
     check_folder(output, ratings, more)
     card = train([*ratings, *more], command=out.quote_command(short_paths=True), **settings)  # cards travel
-=======
-    check_folder(output, ratings, more, tests)
-    command = out.quote_command(short_paths=True)  # cards travel
-    with out.open_meter() as meter:
-        card = train([*ratings, *more], tests, progress=meter.update_steps, command=command, **settings)
->>>>>>> w-metrics
     card.save(output)
     out.print_tables([("Attacks", list_attacks(card.attacks))])
     out.print_err(f"saved in {output}")

@@ -99,7 +99,7 @@ def draw_turns(run: Run, key: str, width: int = WIDTH) -> Figure | None:
     """Draw the mean of a metric over the turns of dialogues."""
     series: dict[str, list[Point]] = {}
     for name, est in collect_estimates(run, key).items():
-        rows, items = run[name].rows, est.scores
+        rows, items = run[name].table, est.scores
         if rows is None or items is None or len(items) != len(rows) or run[name].role != "system":
             continue
         turns = np.arange(len(rows)) - rows.offsets[rows.clusters] + 1 if rows.turns is None else rows.turns

@@ -316,7 +316,7 @@ def list_trials(run: Run) -> Iterator[tuple[str, list[list[str]]]]:
     """Yield title and lines of the table of the terminal, if more is known of trials than whether they passed."""
     table = _summarize(run)
     if len(table.head) > 2:
-        yield "How trials ended", [list(table.head), *map(list, table.rows)]
+        yield "How trials ended", [list(table.head), *map(list, table.cells)]
 
 
 # Agents on the page: every trial of every task as a mark that leads to its transcript.
@@ -332,7 +332,7 @@ def write_agents(block: Block) -> str | None:
     for name in systems:
         for trial in trials[name]:
             tasks.setdefault(str(trial["task"]), {}).setdefault(name, []).append(trial)
-    numbers, tables = block.aligned.number_dialogues(), {name: block.aligned.results[name].rows for name in systems}
+    numbers, tables = block.aligned.number_dialogues(), {name: block.aligned.results[name].table for name in systems}
     places = {
         task: int(numbers[name][at]) + 1
         for name, table in tables.items()

@@ -242,7 +242,7 @@ def _slice(run: Run, by: str | Sequence[str] | None, compared: bool) -> Slices |
 def _choose_fields(block: Run) -> list[str]:
     """Return the fields that a run kept; else the turn of one or two systems with turns."""
     kept = list_kept_fields(block)
-    tables = [result.rows for result in block.values() if result.role == "system"]
+    tables = [result.table for result in block.values() if result.role == "system"]
     few = len(tables) <= 2 and all(table is not None and len(table) <= MOST_SLICED for table in tables)
     turns = few and all(table is not None and len(table) > len(table.offsets) - 1 for table in tables)
     trials = any(table is not None and TRIALS in table.digests for table in tables)

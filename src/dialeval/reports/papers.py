@@ -194,10 +194,10 @@ def _caption_runs(
 
 def _count_units(result: Result) -> str:
     """Return how many dialogues and rows there are."""
-    rows = 0 if result.rows is None else len(result.rows)
-    if result.rows is None or not rows:
+    rows = 0 if result.table is None else len(result.table)
+    if result.table is None or not rows:
         return ""
-    clusters = len(result.rows.offsets) - 1
+    clusters = len(result.table.offsets) - 1
     return f"{rows:,} rows" if clusters == rows else f"{clusters:,} dialogues, {rows:,} rows"
 
 
@@ -342,7 +342,7 @@ def _describe_data(run: Run) -> Iterator[str]:
     sizes = set()
     for result in systems.values():
         units = max((est.units for est in result.values()), default=0)
-        dialogues = 0 if result.rows is None else len(result.rows.offsets) - 1
+        dialogues = 0 if result.table is None else len(result.table.offsets) - 1
         sizes.add(f"{units:,} responses" + (f" in {dialogues:,} dialogues" if 0 < dialogues < units else ""))
     many = "one system" if len(systems) == 1 else f"{len(systems)} systems"
     names = escape_latex(", ".join(systems))

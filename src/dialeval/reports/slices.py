@@ -140,7 +140,7 @@ def _make_table(slices: Slices, field: str, key: str) -> Table:
     whole, decimals = slices.whole, choose_decimals(slices.whole, key)
     unit = next((part.unit for part in slices.slices), "rows")
     title = f"{fmt.shorten(key)}{ARROWS[find_better(whole, key)]} by {fmt.shorten(field)}"
-    table = next(iter(whole.values())).rows
+    table = next(iter(whole.values())).table
     dialogues = 0 if table is None else len(table.offsets) - 1
     lines = [[ALL, f"{dialogues:,}", *(_make_cell(result.get(key), decimals, None) for result in whole.values())]]
     for part in slices.worst_first(field, key):

@@ -128,7 +128,7 @@ def make_block(run: Run, compared: bool | Comparison, slices: Slices | None = No
         except SettingError as error:
             reason = str(error)
     real = {name: result for name, result in run.items() if result.role == "system"} or dict(run.items())
-    has_rows = all(result.rows is not None and len(result.rows) for result in real.values())
+    has_rows = all(result.table is not None and len(result.table) for result in real.values())
     aligned = align_dialogues(real, None if comparison is None else comparison.baseline) if has_rows else None
     return Block(run, comparison, aligned, slices, reason, people)
 
@@ -414,7 +414,7 @@ def _make_dots(block: Block, values: Floats, counts: Ints) -> Dots:
 def find_opening(aligned: AlignedDialogues, dialogue: int) -> str:
     """Return the first words of the user in a dialogue, else its name."""
     for at, name in enumerate(aligned.systems):
-        table, place = aligned.results[name].rows, int(aligned.places[dialogue, at])
+        table, place = aligned.results[name].table, int(aligned.places[dialogue, at])
         if table is not None and place >= 0:
             texts = table.texts_at("context", int(table.offsets[place]))
             ids = table.dialogues[place] if table.dialogues is not None else None

@@ -61,7 +61,7 @@ def test_systems_by_name_by_path_and_in_memory() -> None:
     with pytest.raises(DataError) as caught:  # dialogues, one of which is none, and no systems
         evaluate_sgd({"bay_00001": {"turns": []}, "bay_00002": 5}, REFERENCES)
     assert [problem.where for problem in caught.value.problems] == ["predictions: bay_00002"]
-    assert make_original_output(replace(expected, rows=None)) == {}
+    assert make_original_output(replace(expected, table=None)) == {}
 
 
 def test_settings_stand_in_signatures() -> None:

@@ -159,7 +159,7 @@ def list_run_pairs(run: Run) -> list[PairTexts]:
     pairs = []
     for left, right in combinations(names, 2):
         alignment = align(run[left], run[right])
-        tables = [alignment.left.rows, alignment.right.rows]
+        tables = [alignment.left.table, alignment.right.table]
         if not alignment.by_row or any(table is None or "response" not in table.texts for table in tables):
             design = alignment.design.describe(left, right)
             raise SettingError(f"pairs need the texts of both systems, matched row by row. {design}")

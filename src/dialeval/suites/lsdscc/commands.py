@@ -7,11 +7,7 @@ from typing import Any
 import click
 
 from dialeval.cli import options
-<<<<<<< HEAD
 from dialeval.cli import output as out
-=======
-from dialeval.cli.output import check_places, deliver_run, open_meter, print_failed_gates
->>>>>>> w-metrics
 
 ALIGNERS = ("bleu", "nltk-bleu", "nltk-nist", "sacre", "embedding")
 """As in `suites.lsdscc.alignment`, which is not imported to print help."""
@@ -74,15 +70,8 @@ def lsdscc(
     shown.check((hypotheses, *(inputs[name] for name in ("reference_groups", "vectors", "train"))))
     inputs["settings"] = {"coverage": {"aligner": aligner, "n": n, "smooth": bleu_smoothing or 0}}
     inputs |= {"alignments": shown.format_ == "json" or shown.output is not None, "confidence": shown.confidence}
-    inputs["intervals"] = shown.intervals.with_factor(shown.t)
+    inputs["intervals"] = shown.intervals.kind
     with out.open_meter() as meter:
         execution = Execution(progress=meter.update_run, threads=inputs.pop("threads"))
-<<<<<<< HEAD
         run = evaluate_hypotheses(hypotheses, metrics=METRICS, execution=execution, **inputs)
     return shown.deliver(shown.intervals.add_to(run, shown.confidence))
-=======
-        run = evaluate_hypotheses(hypotheses, metrics=METRICS, intervals=intervals.kind, execution=execution, **inputs)
-    run = intervals.add_to(run, inputs["confidence"])
-    deliver_run(run, format_, output, force)
-    return print_failed_gates(limits.make_gates(run))
->>>>>>> w-metrics

@@ -66,23 +66,7 @@ _RATIO = options.choice("--ratio", ["historical", "exact"], "Partial ratio by wh
 @options.threads
 @out.print_all_problems
 def multiwoz(
-<<<<<<< HEAD
     predictions: Predictions, failures: bool, dialogues: Path | None, threads: int | None, **settings: Any
-=======
-    predictions: Predictions,
-    output: Path | None,
-    force: bool,
-    failures: bool,
-    dialogues: Path | None,
-    format_: str,
-    confidence: float | None,
-    threads: int | None,
-    limits: options.Limits,
-    intervals: options.IntervalOptions,
-    by: list[str],
-    compared: bool,
-    **settings: object,
->>>>>>> w-metrics
 ) -> int:
     """Evaluate task dialogues: Inform, Success, BLEU, richness, state tracking.
 
@@ -107,14 +91,7 @@ def multiwoz(
         out.print_as(shown.format_, FAILURES, FailedDialogues(evaluator.failures(predictions)))
         return 0
     read = evaluator.read(predictions)
-<<<<<<< HEAD
     run = shown.evaluate(evaluator.run, read, threads=threads)
-=======
-    with out.open_meter() as meter:
-        chosen = {"confidence": confidence, "intervals": intervals.kind, "threads": threads}
-        run = evaluator.run(read, **chosen, progress=meter.update_run)
-    run = intervals.add_to(run, confidence)
->>>>>>> w-metrics
     if dialogues is not None:
         lines = (orjson.dumps(row) + b"\n" for row in list_dialogue_rows(run, evaluator.task))
         out.write_output(dialogues, b"".join(lines))

@@ -41,7 +41,6 @@ def sgd(predictions: str | dict[str, str], groups: bool, joint_across_turns: boo
 
     if joint_across_turns and not groups:
         raise click.UsageError("--joint-across-turns is for --groups")
-<<<<<<< HEAD
     shown = out.TaskRun.take(inputs)
     shown.check((predictions, inputs["references"], inputs["schema"], inputs["train_schema"]))
     run = shown.evaluate(evaluate_sgd, predictions, **inputs)
@@ -53,18 +52,3 @@ def sgd(predictions: str | dict[str, str], groups: bool, joint_across_turns: boo
     out.print_as(shown.format_, GROUPS, ServiceGroups(scores))
     out.print_warnings(run.warnings)
     return out.print_failed_gates(shown.limits.make_gates(run))
-=======
-    out.check_places(output, (predictions, inputs["references"], inputs["schema"], inputs["train_schema"]))
-    with out.open_meter() as meter:
-        run = evaluate_sgd(predictions, intervals=intervals.kind, progress=meter.update_run, **inputs)
-    run = intervals.add_to(run, inputs["confidence"])
-    if groups:
-        if output is not None:
-            out.save_run(run, output, force)
-        scores = {name: make_original_output(result, joint_across_turns) for name, result in run.items()}
-        out.print_as(format_, GROUPS, ServiceGroups(scores))
-        out.print_warnings(run.warnings)
-    else:
-        out.deliver_run(run, format_, output, force, by=by, compared=compared)
-    return out.print_failed_gates(limits.make_gates(run))
->>>>>>> w-metrics
