@@ -168,7 +168,7 @@ def _as_section(made: Section | Document | None) -> Section | None:
     if not isinstance(made, Document):
         return made
     name = re.sub(r"\W+", "-", made.headline.lower())
-    return Section(name, made.headline, to_html(replace(made, headline="")))
+    return Section(name, markup.attribute(made.headline), to_html(replace(made, headline="")))
 
 
 def _render_block(

@@ -557,7 +557,9 @@ def _write_systems(block: Block) -> str:
     content = _write_system_table(block, panel, systems, best)
     others = [name for name in keys if name not in panel]
     for part in (others[at : at + 8] for at in range(0, len(others), 8)):
-        content += markup.details(f"Also: {list_names(part, 3)}", _write_system_table(block, part, systems, best))
+        content += markup.details(
+            markup.text(f"Also: {list_names(part, 3)}"), _write_system_table(block, part, systems, best)
+        )
     about = f"Sorted by {shorten(key)}. Bold: the best value, and those that cannot be told apart from it."
     if comparison is not None:
         about += f" {fmt.BETTER} {fmt.WORSE}: clearly better or worse than {shorten(comparison.baseline)}."
