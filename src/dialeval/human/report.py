@@ -25,7 +25,6 @@ from dialeval.reports import charts, markup
 from dialeval.reports.analyses import describe_agreement
 from dialeval.reports.charts import Figure, Mark
 from dialeval.reports.documents import Document, Table
-from dialeval.reports.drawings import lay_out_figures
 from dialeval.reports.formatting import MISSING, plain, shorten, show_fixed, show_interval, show_p, show_rounded
 from dialeval.reports.markup import Section
 from dialeval.stats.significance import POWER
@@ -251,7 +250,8 @@ def make_human_section(
 ) -> Section | None:
     """Return the section on human evaluation; None where there are no ratings."""
     parts = ["" if merged is None else markup.notice(flag_raters(merged))]
-    parts.append(lay_out_figures(draw_estimates(estimates)))
+    shown_figures = "".join(f"<figure>{figure.inline}</figure>" for figure in draw_estimates(estimates))
+    parts.append(f'<div class="figures">{shown_figures}</div>' if shown_figures else "")
 
     def add(title: str, shown: Document, captions: list[str], warnings: Sequence[str] = ()) -> None:
         whole = replace(shown, notes=[*shown.notes, *warnings])
