@@ -78,7 +78,7 @@ def test_the_digest_tells_samples_and_forms_apart() -> None:
 def test_only_some_rows_are_another_page() -> None:
     sample = sample_of()
     page = data_of(make_rating_page(sample, Form(), [sample.responses[4].id]))
-    assert [thing["id"] for thing in page["things"]] == [sample.rows[4].id]  # type: ignore[attr-defined]
+    assert [thing["id"] for thing in page["things"]] == [sample.responses[4].id]  # type: ignore[attr-defined]
     assert page["digest"] != digest_form(sample, Form())
     assert len(str(page["digest"])) == 16
     assert page["form"]["repeat"] == 0  # type: ignore[index]

@@ -152,7 +152,7 @@ def test_what_people_said_shows_itself_too() -> None:
         assert "\x1b" not in repr(each)
     assert repr(found).startswith("<HumanEstimates: overall of 2 systems (")
     assert repr(watch).endswith(" decided>")
-    assert repr(ranking).endswith("20 pairs by annotators>")
+    assert repr(ranking).endswith("20 pairs>")
 
 
 def test_every_table_converts_and_shows_itself() -> None:
