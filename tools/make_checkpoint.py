@@ -108,9 +108,10 @@ def _write_training_rows(ratings: Path) -> None:
 
 
 def _make(ratings: Path, output: Path) -> None:
-    from dialeval.adem import train
+    sys.path.insert(0, str(HERE))
+    from tools.judge_training.validation import train_and_validate
 
-    card = train(
+    card = train_and_validate(
         [ratings / f"{name}.jsonl.gz" for name in TRAINED],
         [ratings / f"{name}.jsonl.gz" for name in TESTED],
         licenses=TRAINED,

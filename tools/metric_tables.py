@@ -94,11 +94,10 @@ def agreements(data: Path) -> list[str]:
             cells.append("–" if turn.reason else f"{turn.pearson:.3f} / {turn.spearman:.3f}{above}")
         lines.append(f"| `{key}` | {' | '.join(cells)} |")
     people = [each.ceiling for each in found.values()]
-    ones = ["–" if one.reason else "{pearson:.3f} / {spearman:.3f}".format(**one.one_against_others) for one in people]
     alphas = ["–" if one.reason else f"{one.alpha['interval']:.3f}" for one in people]
     highest = ["–" if one.reason else f"{one.highest['turn']:.3f}" for one in people]
     lines.append(f"| ceiling (Pearson) | {' | '.join(highest)} |")
-    return [*lines, f"| one annotator | {' | '.join(ones)} |", f"| alpha (interval) | {' | '.join(alphas)} |"]
+    return [*lines, f"| alpha (interval) | {' | '.join(alphas)} |"]
 
 
 def main() -> None:

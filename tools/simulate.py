@@ -39,14 +39,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from multiprocessing import get_context
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
 
 import dialeval
 from dialeval.analysis.comparison import find_best_systems
-from dialeval.analysis.difference import Test
 from dialeval.core import inputs
 from dialeval.core.arrays import Floats, Ints
 from dialeval.core.batch import Batch
@@ -62,7 +61,7 @@ from dialeval.stats.sequences import confidence_sequence
 RESAMPLES = 600
 """Enough for what is asked here: a share of data sets."""
 METHODS = ("default", "studentized")
-TESTS: tuple[Test, ...] = get_args(Test)
+TEST = "randomization"
 
 Lengths = Literal["unequal", "very unequal", "rows"]
 _MEAN, _SKEWED, _YES, _F1, _BLEU = slice(0, 1), slice(1, 2), slice(2, 3), slice(3, 6), slice(6, 16)
@@ -305,45 +304,41 @@ def shifted_of(rng: np.random.Generator, seed: int, turns: Ints, by: Mapping[str
 
 
 def size(seeds: Iterable[int], dialogues: int, lengths: Lengths) -> Hits:
-    """Whether each test finds a difference where there is none."""
+    """Whether the test finds a difference where there is none."""
     registered()
     hits: Hits = defaultdict(list)
     for seed in seeds:
         rng = np.random.default_rng([seed, dialogues])
         turns = lengths_of(rng, dialogues, lengths)
         run = run_of(turns, {name: rows_of(rng, turns, seed) for name in ("a", "b")})
-        for test, name, row in _compared(run, seed, SIMULATED):
-            hits[(name, lengths, dialogues), test].append(row.p <= 0.05)
+        for name, row in _compared(run, seed, SIMULATED):
+            hits[(name, lengths, dialogues), TEST].append(row.p <= 0.05)
     return hits
 
 
 def power(seeds: Iterable[int], dialogues: int, lengths: Lengths) -> Hits:
-    """Whether each test finds what it said it could detect, in the next data set."""
+    """Whether the test finds what it said it could detect, in the next data set."""
     registered()
     hits: Hits = defaultdict(list)
     for seed in seeds:
         rng = np.random.default_rng([seed, dialogues])
         turns = lengths_of(rng, dialogues, lengths)
         pilot = shifted_of(rng, seed, turns, {})
-        said = {(test, name): row.detectable for test, name, row in _compared(pilot, seed, SHIFTED)}
+        said = {name: row.detectable for name, row in _compared(pilot, seed, SHIFTED)}
         again = lengths_of(rng, dialogues, lengths)
-        for test in TESTS:
-            known = {name: said[test, name] for name in SHIFTED if not math.isnan(said[test, name])}
-            run = shifted_of(rng, seed + 10**6, again, known)
-            for _, name, row in _compared(run, seed, known, [test]):
-                hits[(name, lengths, dialogues), test].append(row.p <= 0.05)
+        known = {name: said[name] for name in SHIFTED if not math.isnan(said[name])}
+        run = shifted_of(rng, seed + 10**6, again, known)
+        for name, row in _compared(run, seed, known):
+            hits[(name, lengths, dialogues), TEST].append(row.p <= 0.05)
     return hits
 
 
-def _compared(
-    run: dialeval.Run, seed: int, names: Iterable[str], tests: Sequence[Test] = TESTS
-) -> Iterator[tuple[Test, str, Any]]:
-    """Every test of every value."""
+def _compared(run: dialeval.Run, seed: int, names: Iterable[str]) -> Iterator[tuple[str, Any]]:
+    """The test of every value."""
     keys = {SIMULATED[name].name: name for name in names}
-    for test in tests if keys else ():
-        found = dialeval.compare(run, test=test, metrics=list(keys), resamples=RESAMPLES, trials=1100, seed=seed)
-        for row in found.differences:
-            yield test, keys[row.key], row
+    if keys:
+        found = dialeval.compare(run, metrics=list(keys), resamples=RESAMPLES, trials=1100, seed=seed)
+        yield from ((keys[row.key], row) for row in found.differences)
 
 
 def heavy_values(rng: np.random.Generator, number: int, name: str) -> tuple[str, Floats, float]:
@@ -420,7 +415,7 @@ def ordered(seeds: Iterable[int], rows: int, order: str) -> dict[str, list[tuple
 
 
 def divergence(seeds: Iterable[int], rows: int, words: str) -> Hits:
-    """Whether each test finds a difference between the KL divergences of two systems that are alike."""
+    """Whether the test finds a difference between the KL divergences of two systems that are alike."""
     hits: Hits = defaultdict(list)
     likely = 1 / np.arange(2, 602)
     other = likely if words == "as the references" else np.roll(1 / np.arange(30, 630), 150)
@@ -435,9 +430,8 @@ def divergence(seeds: Iterable[int], rows: int, words: str) -> Hits:
         run = dialeval.evaluate(
             systems, texts(likely), metrics="unigram-kl-div", execution=dialeval.Execution(threads=1)
         )
-        for test in TESTS:
-            found = dialeval.compare(run, test=test, resamples=RESAMPLES, trials=1100, seed=seed)
-            hits[(words, "rows", rows), test] += [row.p <= 0.05 for row in found.differences if not math.isnan(row.p)]
+        found = dialeval.compare(run, resamples=RESAMPLES, trials=1100, seed=seed)
+        hits[(words, "rows", rows), TEST] += [row.p <= 0.05 for row in found.differences if not math.isnan(row.p)]
     return hits
 
 
@@ -650,7 +644,7 @@ def hard_table_named(name: str, simulations: Simulations) -> str:
         table = markdown(["order", "value", "rows", "covers", "width"], simulations.kinds(ordered, ORDERED))
         return f"### Coverage of 95% intervals of sorted rows{below}{table}"
     if name == "kl":
-        table = of_hits(simulations.hits(divergence, DIVERGED), TESTS, ("words", "lengths", "rows"))
+        table = of_hits(simulations.hits(divergence, DIVERGED), [TEST], ("words", "lengths", "rows"))
         return f"### Differences of KL divergence found at 5% where there are none{below}{table}"
     if name == "best":
         table = of_hits(simulations.hits(best, COMPARED), ["left out"], ("value", "lengths", "systems"))
@@ -669,10 +663,10 @@ def table_named(name: str, simulations: Simulations) -> str:
         table = markdown(["text", "value", "dialogues", "jackknife"], lines)
         return f"### Coverage of 95% intervals of distinct{below}{table}"
     if name == "size":
-        found = of_hits(simulations.hits(size, SIZED), TESTS)
+        found = of_hits(simulations.hits(size, SIZED), [TEST])
         return f"### Differences found at 5% where there are none{below}{found}"
     if name == "power":
-        return f"### Detectable differences that are found{below}{of_hits(simulations.hits(power, POWERED), TESTS)}"
+        return f"### Detectable differences that are found{below}{of_hits(simulations.hits(power, POWERED), [TEST])}"
     return hard_table_named(name, simulations)
 
 

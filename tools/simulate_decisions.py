@@ -55,7 +55,7 @@ def make(items: Mapping[str, Floats], turns: Ints, users: Floats | None = None, 
     fields = {}
     if users is not None:
         fields["user"] = RaggedColumn.from_lists([[f"u{int(user)}"] for user in np.repeat(users, turns)])
-    return Result(estimates, rows=RowTable(offsets_of(turns), names, fields=fields))
+    return Result(estimates, table=RowTable(offsets_of(turns), names, fields=fields))
 
 
 def pair(left: Result, right: Result) -> Run:
@@ -100,9 +100,9 @@ def meet(rng: np.random.Generator, users: int, shared: float, cluster: str | Non
         values = levels[who] + rng.normal(size=len(who))
         table = make({"reward": values}, np.ones(len(who), np.int64), who.astype(float))
         names = [f"{start}-{number}" for number in range(len(who))]
-        rows = table.rows
+        rows = table.table
         assert rows is not None
-        sides.append(Result(table.estimates, rows=RowTable(rows.offsets, names, fields=rows.fields)))
+        sides.append(Result(table.estimates, table=RowTable(rows.offsets, names, fields=rows.fields)))
     settings = {"design": "unpaired"} | ({} if cluster is None else {"cluster": cluster})
     return Case(pair(*sides), 0.0, settings, "reward")
 
@@ -149,7 +149,7 @@ def begin(rng: np.random.Generator, chats: int, named: bool) -> Case:
             prompts[first] = 1
         result = make({"latency": np.where(slow, factor * seconds, seconds)}, turns)
         names = [f"conv-{number:04}" for number in range(chats)] if named else None
-        sides.append(Result(result.estimates, rows=RowTable(offsets_of(turns), names, digests={PROMPT: prompts})))
+        sides.append(Result(result.estimates, table=RowTable(offsets_of(turns), names, digests={PROMPT: prompts})))
     # Of 2 to 4 turns all but one are slower by 9 times the mean of a lognormal value.
     truth = 0.0 if named else 9 * math.exp(0.125) * 2 / 3
     return Case(pair(*sides), truth, {}, "latency", None if named else 0.5)
@@ -173,7 +173,7 @@ def cross(rng: np.random.Generator, design: str, cluster: str) -> Case:
             for name, codes in (("user", users), ("prompt", prompts))
         }
         names = [f"d{number}" for number in range(len(users))]
-        sides.append(Result(result.estimates, rows=RowTable(offsets_of(turns), names, fields=fields)))
+        sides.append(Result(result.estimates, table=RowTable(offsets_of(turns), names, fields=fields)))
     return Case(pair(*sides), 0.0, {"cluster": cluster}, "reward")
 
 
@@ -187,7 +187,7 @@ def replicate(rng: np.random.Generator, dialogues: int, seeds: int, spread: floa
         result = make({"reward": values}, turns)
         fields = {"seed": RaggedColumn.from_lists([[str(seed)] for _ in range(dialogues) for seed in range(seeds)])}
         names = [f"d{number}" for number in range(dialogues)]
-        sides.append(Result(result.estimates, rows=RowTable(offsets_of(turns), names, fields=fields)))
+        sides.append(Result(result.estimates, table=RowTable(offsets_of(turns), names, fields=fields)))
     return Case(pair(*sides), 0.0, {"replicate": field}, "reward")
 
 
@@ -201,7 +201,7 @@ def waver(rng: np.random.Generator, dialogues: int) -> Case:
         sides = (make({"reward": values[places]}, turns) for values in (base, base + away))
         prompts = {PROMPT: (places + 1).astype(np.uint64)}
         runs.append(
-            pair(*(Result(each.estimates, rows=RowTable(offsets_of(turns), digests=prompts)) for each in sides))
+            pair(*(Result(each.estimates, table=RowTable(offsets_of(turns), digests=prompts)) for each in sides))
         )
     return Case(runs[0], math.nan, {}, "reward", shuffled=runs[1])
 

@@ -68,7 +68,7 @@ def draw_values(rng: np.random.Generator, turns: Ints, kind: str, spread: float)
 def make_result(values: Floats, turns: Ints, key: str) -> Result:
     """Make a result with known values."""
     estimate = Estimate(float(values.mean()), 0.0, len(values), len(values), scores=values, signature=Signature.of(key))
-    return Result({key: estimate}, rows=RowTable(offsets_of(turns)))
+    return Result({key: estimate}, table=RowTable(offsets_of(turns)))
 
 
 def compare_logs(*given: Any) -> list[Difference]:

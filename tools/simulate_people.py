@@ -41,8 +41,7 @@ from typing import Any, Literal
 import numpy as np
 
 from dialeval.analysis.agreement import Agreement, correlate_metrics
-from dialeval.analysis.matching import RatedRows
-from dialeval.analysis.metric_ranking import collect_points
+from dialeval.analysis.matching import RatedRows, collect_points
 from dialeval.core.arrays import Floats, Ints
 from dialeval.core.columns import TextColumn
 from dialeval.core.errors import SettingError
@@ -410,7 +409,7 @@ def one_rater(seeds: Iterable[int], raters: int, how: Literal["fixed", "random"]
     differ, warned = [], []
     for seed in seeds:
         run, lines, sample = rated_by(np.random.default_rng([seed, raters]), "crossed", 2 * raters)
-        system = {row.id: row.system for row in sample.rows}
+        system = {row.id: row.system for row in sample.responses}
         own = [
             each
             for each in lines
@@ -500,12 +499,12 @@ def rated_by(rng: np.random.Generator, design: str, raters: int) -> tuple[Run, l
         texts = {"response": TextColumn.from_strings([f"{name} {row}" for row in range(len(hard))])}
         judge = people[name] + rng.normal(size=len(hard))
         estimate = Estimate(0.0, 0.0, len(judge), len(judge), corpus=False, scores=judge, level=Level.TURN)
-        results[name] = Result({"judge": estimate}, rows=RowTable(offsets, texts=texts))
+        results[name] = Result({"judge": estimate}, table=RowTable(offsets, texts=texts))
     run = Run(results, "0")
     sample = draw(run, 120, seed=int(rng.integers(10**6)))
     strict = RATER_SPREAD * rng.standard_t(6, size=raters) / math.sqrt(1.5)
     lines: list[dict[str, object]] = []
-    for row in sample.rows:
+    for row in sample.responses:
         own = range(raters) if design == "crossed" else rng.choice(raters, size=2, replace=False).tolist()
         for rater in own:
             score = float(people[row.system][row.place] + strict[rater] + 0.6 * rng.normal())

@@ -17,7 +17,7 @@ from dialeval.core.arrays import Floats
 from dialeval.core.batch import Batch
 from dialeval.core.errors import DataError, DialevalError, NeedError, SettingError
 from dialeval.core.exact import Moments
-from dialeval.core.features import Command, Feature, WrittenFile
+from dialeval.core.features import Command, Feature
 from dialeval.core.fold import Estimate, Fact, Level, Metric, Partial, RowMetric
 from dialeval.core.inputs import Column, Input, Resource
 from dialeval.engine.resources import JudgeProtocol as Judge
@@ -48,7 +48,6 @@ __all__ = [
     "RowMetric",
     "SettingError",
     "Table",
-    "WrittenFile",
     "inputs",
     "metric_of_rows",
 ]

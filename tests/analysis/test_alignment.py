@@ -32,7 +32,7 @@ def result(sizes: Sequence[int], ids: Sequence[str | None] | None = None, **dige
     estimate = Estimate(
         float(items.mean()), 0.0, len(items), len(items), scores=items, signature=Signature.of("length")
     )
-    return Result({"length": estimate}, rows=table)
+    return Result({"length": estimate}, table=table)
 
 
 def rows_of(side: Result) -> list[float]:
@@ -105,7 +105,7 @@ def test_designs_that_cannot_be_are_refused() -> None:
     with pytest.raises(SettingError, match="the designs are paired, common, openings, ids, unpaired"):
         align(left, right, "pairs")  # type: ignore[arg-type]
     with pytest.raises(SettingError, match="which rows belong to which dialogue"):
-        align(left, replace(right, rows=None))
+        align(left, replace(right, table=None))
 
 
 def test_all_user_turns_are_a_prompt() -> None:

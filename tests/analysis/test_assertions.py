@@ -60,15 +60,10 @@ def test_it_says_what_is_worse_and_where(baseline: Run) -> None:
     assert difference.startswith("  difference -0.3")
     assert difference.endswith("], 95% over 20 dialogues")
     assert p.startswith("  p 0.00")
-    assert p.endswith("(randomization, seed 12345); alpha 0.05")
+    assert p.endswith("(seed 12345); alpha 0.05")
     assert (won, lost) == ("  won 0, tied 10, lost 10", "  lost most:")
-    assert worst[:4] == [
-        "    dialogue 6 (d5): 0.8714 -> 0.2652",
-        "      reference ['we have 10 free rooms']",
-        "      was       'we have 10 rooms'",
-        "      is        'nothing 10'",
-    ]
-    assert sum(line.startswith("    dialogue ") for line in worst) == 2
+    assert worst[0] == "    dialogue 6 (d5): 0.8714 -> 0.2652"
+    assert len(worst) == 2
 
 
 def test_every_metric_that_is_worse_is_named(baseline: Run) -> None:
@@ -93,7 +88,7 @@ def test_lower_values_may_be_the_better_ones() -> None:
 
     before = dialeval.evaluate(["a b c"] * 30, metrics=[too_many])
     after = dialeval.evaluate(["a b c d"] * 29 + ["a"], metrics=[too_many])
-    with pytest.raises(AssertionError, match=r"(?s)significantly worse.*lost most:\n    row 1: 0 -> 1\n      was"):
+    with pytest.raises(AssertionError, match=r"(?s)significantly worse.*lost most:\n    row 1: 0 -> 1"):
         dialeval.assert_no_worse(after, before, "words-too-many")
     dialeval.assert_no_worse(before, after, "words-too-many")
 

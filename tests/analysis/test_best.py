@@ -39,7 +39,7 @@ def row_result(values: Floats) -> Result:
     estimate = Estimate(
         float(values.mean()), 0.0, len(values), len(values), scores=values, signature=Signature.of("rouge-l")
     )
-    return Result({"rouge-l": estimate}, rows=RowTable(np.arange(len(values) + 1)))
+    return Result({"rouge-l": estimate}, table=RowTable(np.arange(len(values) + 1)))
 
 
 def test_systems_with_other_units_have_no_best() -> None:
@@ -65,7 +65,7 @@ def test_floors_take_no_part_and_one_system_is_not_the_best(run: dialeval.Run) -
 
 
 def test_systems_that_cannot_be_compared_are_not_tested(run: dialeval.Run) -> None:
-    unknown = replace(run["b"], rows=None)
+    unknown = replace(run["b"], table=None)
     found = find_best_systems({**run, "b": unknown}, ["distinct-1"])
     assert found.tests == 0
     means = {name: result["distinct-1"].mean for name, result in run.items()}

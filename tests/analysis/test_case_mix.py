@@ -18,7 +18,7 @@ def result(*topics: list[str], rows_each: int = 1) -> Result:
     """A log of dialogues, each with a list of topics in all of its rows."""
     lists = [each for each in topics for _ in range(rows_each)]
     offsets = np.arange(len(topics) + 1, dtype=np.int64) * rows_each
-    return Result({}, rows=RowTable(offsets, fields={"topic": RaggedColumn.from_lists(lists)}))
+    return Result({}, table=RowTable(offsets, fields={"topic": RaggedColumn.from_lists(lists)}))
 
 
 def aligned(left: Result, right: Result) -> Alignment:

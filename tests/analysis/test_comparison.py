@@ -124,7 +124,6 @@ def test_the_panel_is_one_family_and_other_metrics_are_another(run: Run) -> None
         ({"baseline": "nobody"}, "no system is called 'nobody'"),
         ({"metrics": ["bleu-9"]}, "not every system has 'bleu-9'"),
         ({"systems": ["a"]}, "needs two systems"),
-        ({"test": "t"}, "the tests are"),
         ({"alpha": 0}, "alpha must be between"),
         ({"trials": 0}, "at least one trial"),
         ({"detect": -1.0}, "above 0"),
@@ -152,12 +151,6 @@ def test_more_trials_than_anybody_waits_for_are_refused() -> None:
         choose_trials(5, 1e-6)
 
 
-def test_the_paired_bootstrap_can_be_the_test(run: Run) -> None:
-    found = {(row.system, row.key): row for row in compare(run, test="bootstrap", resamples=500).differences}
-    assert found["narrow", "distinct-1"].significant
-    assert found["b", "length"].p > 0.05
-
-
 def test_every_family_can_be_compared() -> None:
     from dialeval.breakdown import evaluate_breakdown
     from dialeval.multiwoz import evaluate as evaluate_town
@@ -168,7 +161,7 @@ def test_every_family_can_be_compared() -> None:
     assert found.design.unit == "dialogues"
     assert {"inform", "bleu/town", "msttr", "num-trigrams"} <= set(found.keys)
     untested = [row for row in found.differences if row.reason and not math.isnan(row.difference)]
-    assert {row.key for row in untested} == {"inform/cart", "success/cart", "msttr"}, "one dialogue is about a cart"
+    assert {row.key for row in untested} == {"inform/cart", "success/cart", "msttr", "entropy", "cond-entropy"}
     talks = here / "breakdown"
     detected = evaluate_breakdown(talks / "data", [talks / "keywords", talks / "cautious"])
     found = compare(detected, **QUICK)

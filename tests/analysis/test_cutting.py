@@ -62,7 +62,7 @@ def figures(estimate: Estimate) -> str:
 def test_all_rows_are_the_run_itself(whole: Result) -> None:
     found = cut(whole, np.arange(len(ROWS)))
     assert list(found) == list(whole)
-    assert found.rows == whole.rows
+    assert found.table == whole.table
     assert dict(found.contributions) == dict(whole.contributions)
     for key, estimate in whole.items():
         if estimate.corpus:
@@ -79,7 +79,7 @@ def test_all_rows_are_the_run_itself(whole: Result) -> None:
 )
 def test_some_rows_are_an_evaluation_of_these(whole: Result, rows: Any) -> None:
     found, anew = cut(whole, rows), scored([ROWS[row] for row in rows])
-    assert found.rows == anew.rows
+    assert found.table == anew.table
     compared = 0
     for key, estimate in anew.items():
         if conditioned(whole, key):
@@ -130,7 +130,9 @@ def test_task_dialogues() -> None:
     inside = [at for at, name in enumerate(table.dialogues or ()) if name in names]
     rows = np.concatenate([np.arange(table.offsets[at], table.offsets[at + 1]) for at in inside])
     found, anew = cut(whole, rows), town(names)
-    assert {found.skipped[key] for key in set(anew) - set(found)} == {"its segments reach over the ends of dialogues"}
+    assert {found.skipped[key] for key in set(anew) - set(found)} == {
+        "it depends on all words together",
+    }
     for key, estimate in anew.items():
         if key not in found:
             continue
@@ -167,7 +169,7 @@ def test_what_cannot_be_cut_says_why(whole: Result) -> None:
     assert "3 values for 60 turns" in found.skipped["rouge-l"]
     assert "score the responses again" in found.skipped["distinct-1"]
     with pytest.raises(SettingError, match="which rows belong to which dialogue"):
-        cut(replace(whole, rows=None), np.arange(3))
+        cut(replace(whole, table=None), np.arange(3))
 
 
 def test_one_dialogue_has_figures_without_intervals(whole: Result) -> None:

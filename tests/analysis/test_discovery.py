@@ -131,12 +131,12 @@ def test_user_turns_are_those_of_users() -> None:
         {"role": "user", "content": "three"},
     ]
     rows = [{"messages": [*chat, {"role": "assistant", "content": "four"}]}, {"messages": chat[:2]}]
-    table = dialeval.evaluate({"bot": rows}, metrics="length")["bot"].rows
+    table = dialeval.evaluate({"bot": rows}, metrics="length")["bot"].table
     assert table is not None
     turns = UserTurns.of(table)
     assert (list(turns.texts), turns.dialogues.tolist()) == (["one", "three", "one"], [0, 0, 1])
     cut = [{"context": ["a", "b", "c"], "response": "d"}, {"context": ["prompt"], "response": "e"}, {"response": "f"}]
-    table = dialeval.evaluate({"bot": cut}, metrics="length")["bot"].rows
+    table = dialeval.evaluate({"bot": cut}, metrics="length")["bot"].table
     assert table is not None
     assert list(UserTurns.of(table).texts) == ["a", "c", "prompt"]
 

@@ -24,7 +24,7 @@ def run_of(items: Floats, offsets: Ints | None = None) -> Run:
     estimate = Estimate(float(known.mean()), float(known.std()), len(items), len(known), scores=items)
     offsets = np.arange(len(items) + 1) if offsets is None else offsets
     table = RowTable(offsets, [f"d{at}" for at in range(len(offsets) - 1)])
-    return Run({"a": Result({"x": estimate}, rows=table)}, "0")
+    return Run({"a": Result({"x": estimate}, table=table)}, "0")
 
 
 @pytest.mark.parametrize("level", [0.95, 0.8])
@@ -138,7 +138,7 @@ def test_values_of_all_rows_have_intervals_around_them(tmp_path: Path) -> None:
 
 def test_what_cannot_be_resampled_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
     run = dialeval.evaluate(["a b", "b", "a b c d", "b c d"], metrics="distinct-1,length")
-    bare = Run({"system": Result(dict(run["system"]), rows=run["system"].rows)}, "0")
+    bare = Run({"system": Result(dict(run["system"]), table=run["system"].table)}, "0")
     found = with_intervals(bare)
     assert found["system"]["distinct-1"].interval is None
     assert found["system"]["length"].interval_by is not None

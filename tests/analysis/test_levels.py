@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from dialeval.analysis.matching import RatedRows
-from dialeval.analysis.metric_ranking import NoPointsError, keep_common_rows, make_points
+from dialeval.analysis.matching import NoPointsError, RatedRows, keep_common_rows, make_points
 from dialeval.core.arrays import Floats
 
 NAN = float("nan")

@@ -44,7 +44,7 @@ def test_the_same_text_twice_in_a_dialogue_is_matched_in_order() -> None:
     texts = ["yes", "no", "yes"]
     run = dialeval.evaluate([{"dialog_id": "d", "response": text} for text in texts], metrics="length")
     estimates = {"own": Estimate(0.0, 0.0, 3, 3, scores=np.array([1.0, 2.0, 3.0]))}
-    known = Run({"system": Result(estimates, rows=run["system"].rows)}, "0")
+    known = Run({"system": Result(estimates, table=run["system"].table)}, "0")
     ratings = [{"dialog_id": "d", "response": text, "scores": 1} for text in ("yes", "yes", "yes", "no")]
     found = matched(known, ratings)
     np.testing.assert_array_equal(found.metrics["own"], [1, 3, np.nan, 2])
@@ -54,7 +54,7 @@ def test_the_same_text_twice_in_a_dialogue_is_matched_in_order() -> None:
 def test_without_dialogues_the_context_tells_texts_apart() -> None:
     run = dialeval.evaluate({"a": ["yes", "yes"]}, contexts=["one ?", "two ?"], metrics="length")
     items = Estimate(0.0, 0.0, 2, 2, scores=np.array([1.0, 2.0]))
-    known = Run({"a": Result({"own": items}, rows=run["a"].rows)}, "0")
+    known = Run({"a": Result({"own": items}, table=run["a"].table)}, "0")
     ratings = [{"response": "yes", "context": [text], "scores": 1} for text in ("two ?", "one ?", "three ?")]
     np.testing.assert_array_equal(matched(known, ratings).metrics["own"], [2, 1, np.nan])
 
@@ -62,7 +62,7 @@ def test_without_dialogues_the_context_tells_texts_apart() -> None:
 def test_values_of_dialogues_belong_to_their_rated_turns() -> None:
     rows = RowTable(np.array([0, 2, 3]), ["d1", "d2"], texts={"response": TextColumn.from_strings("abc")})
     inform = Estimate(0.5, 0.0, 2, 2, scores=np.array([1.0, 0.0]), level=Level.DIALOGUE)
-    run = Run({"bot": Result({"inform": inform}, rows=rows)}, "0")
+    run = Run({"bot": Result({"inform": inform}, table=rows)}, "0")
     turns = [{"dialog_id": name, "response": text, "scores": 1} for name, text in (("d2", "c"), ("d1", "b"))]
     found = matched(run, turns)
     assert found.metrics["inform"].tolist() == [0, 1]
@@ -73,8 +73,10 @@ def test_values_of_dialogues_belong_to_their_rated_turns() -> None:
 
 def test_ratings_without_a_system_are_those_of_the_only_one_that_is_no_anchor() -> None:
     texts = {"response": TextColumn.from_strings("ab")}
-    own = Result({"k": Estimate(0.0, 0.0, 2, 2, scores=np.array([1.0, 2.0]))}, rows=RowTable(np.arange(3), texts=texts))
-    floor = Result(dict(own), rows=own.rows, role="floor")
+    own = Result(
+        {"k": Estimate(0.0, 0.0, 2, 2, scores=np.array([1.0, 2.0]))}, table=RowTable(np.arange(3), texts=texts)
+    )
+    floor = Result(dict(own), table=own.table, role="floor")
     ratings: list[dict[str, Any]] = [{"response": text, "scores": 1} for text in "ba"]
     assert matched(Run({"bot": own, "constant": floor}, "0"), ratings).metrics["k"].tolist() == [2, 1]
     with pytest.raises(DataError, match="it has the systems bot, other"):
@@ -83,7 +85,9 @@ def test_ratings_without_a_system_are_those_of_the_only_one_that_is_no_anchor() 
 
 def test_ratings_under_one_other_name_are_those_of_the_only_system() -> None:
     texts = {"response": TextColumn.from_strings("ab")}
-    own = Result({"k": Estimate(0.0, 0.0, 2, 2, scores=np.array([1.0, 2.0]))}, rows=RowTable(np.arange(3), texts=texts))
+    own = Result(
+        {"k": Estimate(0.0, 0.0, 2, 2, scores=np.array([1.0, 2.0]))}, table=RowTable(np.arange(3), texts=texts)
+    )
     ratings: list[dict[str, Any]] = [{"response": text, "scores": 1, "system": "model"} for text in "ba"]
     assert matched(Run({"bot": own}, "0"), ratings).metrics["k"].tolist() == [2, 1]
 
@@ -94,13 +98,13 @@ def test_a_run_that_does_not_know_its_rows_or_texts_says_so() -> None:
     with pytest.raises(DataError, match="does not identify its rows"):
         matched(Run({"bot": Result(items)}, "0"), ratings)
     with pytest.raises(DataError, match="those of very many rows and of rows in chunks are not saved"):
-        matched(Run({"bot": Result(items, rows=RowTable(np.arange(2)))}, "0"), ratings)
+        matched(Run({"bot": Result(items, table=RowTable(np.arange(2)))}, "0"), ratings)
 
 
 def test_values_without_items_are_skipped() -> None:
     texts = {"response": TextColumn.from_strings(["a"])}
     estimates = {"k": Estimate(0.0, 0.0, 1, 1, scores=np.array([1.0])), "corpus": Estimate(0.5, 0.0, 1, 1, corpus=True)}
-    run = Run({"bot": Result(estimates, {"chrf": "needs references"}, rows=RowTable(np.arange(2), texts=texts))}, "0")
+    run = Run({"bot": Result(estimates, {"chrf": "needs references"}, table=RowTable(np.arange(2), texts=texts))}, "0")
     found = matched(run, [{"response": "a", "scores": 1}])
     assert list(found.metrics) == ["k"]
     assert list(found.skipped) == ["corpus", "chrf"]

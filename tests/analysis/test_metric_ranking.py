@@ -11,9 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from dialeval.analysis.agreement import correlate_metrics
+from dialeval.analysis.agreement import MetricRanking, Place, compare_pairs, correlate_metrics, rank_metrics
 from dialeval.analysis.matching import RatedRows
-from dialeval.analysis.metric_ranking import MetricRanking, Place, compare_pairs, rank_metrics
 from dialeval.core.arrays import Floats, Ints
 from dialeval.stats.significance import find_homogeneous_groups, letter_display
 

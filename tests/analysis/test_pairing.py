@@ -19,7 +19,7 @@ from dialeval.core.signature import Signature
 
 def result(rows: RowTable | None = None, n: int = 4, size: int = 3, **more: Any) -> Result:
     estimate = Estimate(0.0, 0.0, size, size, scores=np.zeros(size), signature=Signature.of("bleu-4", n=n))
-    return Result({"bleu-4": estimate}, rows=rows, **more)
+    return Result({"bleu-4": estimate}, table=rows, **more)
 
 
 def test_anchors_are_compared_only_by_name() -> None:
@@ -42,7 +42,7 @@ def describe(
     tables = [RowTable(np.arange(4), digests={REFERENCE: np.array(each, np.uint64)}) for each in references]
     tables = tables or [RowTable(np.arange(4))] * 2
     one, other = (
-        Result({"m": Estimate(0.5, 0.0, 3, 3, signature=each)}, rows=table)
+        Result({"m": Estimate(0.5, 0.0, 3, 3, signature=each)}, table=table)
         for each, table in zip((left, right), tables, strict=True)
     )
     return describe_inputs(one["m"], other["m"], Alignment(Design(name, "rows", 3, 3, 3), one, other))

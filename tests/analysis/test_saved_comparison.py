@@ -51,7 +51,6 @@ def test_a_saved_comparison_equals_a_new_one(folder: Path) -> None:
         {"baseline": "b"},
         {"systems": ["a", "b"]},
         {"metrics": ["length"]},
-        {"test": "bootstrap"},
         {"alpha": 0.01},
         {"confidence": 0.9},
         {"resamples": 500},
@@ -64,6 +63,16 @@ def test_a_saved_comparison_equals_a_new_one(folder: Path) -> None:
 )
 def test_other_settings_are_computed_anew(folder: Path, settings: dict[str, Any]) -> None:
     assert load_comparison(folder, dialeval.load(folder), **settings) is None
+
+
+def test_metrics_that_were_not_tested_are_added(tmp_path: Path) -> None:
+    references = ["one two", "three four", "six seven", "eight nine"] * 3
+    run = dialeval.evaluate(TEXTS, references, metrics="rouge-l,chrf,length,distinct-1")
+    panel = {"metrics": ["rouge-l", "chrf"]}
+    document = comparing.dump_comparison(compare(run, metrics=panel["metrics"]), **panel)
+    run.save(tmp_path / "run", comparison=document)
+    assert same(load_comparison(tmp_path / "run", run), compare(run))
+    assert load_comparison(tmp_path / "run", run, alpha=0.01) is None
 
 
 def test_a_comparison_that_is_not_that_of_the_run_is_refused(folder: Path) -> None:

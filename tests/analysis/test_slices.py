@@ -38,7 +38,7 @@ def result(values: Any, topics: list[list[str]], key: str = "rouge-l") -> Result
         estimate.mean, estimate.std, len(items), len(items), scores=items, signature=registry().parse(key).signature()
     )
     fields = {"topic": RaggedColumn.from_lists(topics)}
-    return Result({key: signed}, rows=RowTable(offsets, [f"d{n}" for n in range(len(offsets) - 1)], None, {}, fields))
+    return Result({key: signed}, table=RowTable(offsets, [f"d{n}" for n in range(len(offsets) - 1)], None, {}, fields))
 
 
 def drawn(seed: int, worse_in: str | None = None, dialogues: int = 60) -> Run:

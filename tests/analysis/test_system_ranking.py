@@ -32,7 +32,7 @@ def run_of(systems: Mapping[str, Floats] | None = None, key: str = "rouge-l", **
         known = items[~np.isnan(items)]
         estimate = Estimate(float(known.mean()), float(known.std()), len(items), len(known), scores=items)
         estimate = replace(estimate, signature=Signature.of(key, definition=1))
-        made[name] = Result({key: estimate}, rows=RowTable(np.arange(0, len(items) + 1, 2)))
+        made[name] = Result({key: estimate}, table=RowTable(np.arange(0, len(items) + 1, 2)))
     return Run(made, "0")
 
 

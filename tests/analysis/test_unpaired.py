@@ -26,7 +26,7 @@ def result(values: Floats, sizes: list[int] | None = None, key: str = "length") 
     offsets = np.arange(len(values) + 1) if sizes is None else np.concatenate([[0], np.cumsum(sizes)])
     known = values[~np.isnan(values)]
     estimate = Estimate(float(known.mean()), 0.0, len(values), len(known), scores=values, signature=Signature.of(key))
-    return Result({key: estimate}, rows=RowTable(offsets.astype(np.int64)))
+    return Result({key: estimate}, table=RowTable(offsets.astype(np.int64)))
 
 
 def compare_unpaired(*given: Any) -> list[Difference]:

@@ -157,7 +157,7 @@ def test_without_a_row_table_nothing_is_resampled_unless_rows_stand_alone() -> N
     assert Values.of(Result({"d": dialogues}), alone=True).clusters == 9
     both = Values.of(Result({"t": turns, "d": dialogues}), alone=True)
     assert both.clusters == 4, "a turn is a row, a dialogue is not"
-    assert Values.of(Result({"t": turns}, rows=RowTable(np.array([0, 1, 4])))).clusters == 2
+    assert Values.of(Result({"t": turns}, table=RowTable(np.array([0, 1, 4])))).clusters == 2
 
 
 def test_the_metric_of_an_estimate_is_read_from_its_signature(result: Result) -> None:

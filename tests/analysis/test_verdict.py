@@ -27,7 +27,7 @@ def result(items: Floats, turns: Ints, fields: dict[str, list[str]] | None = Non
     estimate = Estimate(float(known.mean()), 0.0, size, len(known), scores=items, signature=signature)
     columns = {name: RaggedColumn.from_lists([[value] for value in values]) for name, values in (fields or {}).items()}
     names = [f"d{number}" for number in range(len(turns))]
-    return Result({key: estimate}, rows=RowTable(offsets_of(turns), names, fields=columns))
+    return Result({key: estimate}, table=RowTable(offsets_of(turns), names, fields=columns))
 
 
 def pair(old: Result, new: Result) -> Run:
@@ -100,7 +100,7 @@ def test_an_adjusted_interval_is_never_narrower() -> None:
     old, new = (
         Result(
             {key: result(items, turns, key=key)[key] for key, items in side.items()},
-            rows=result(turns.astype(np.float64), turns).rows,
+            table=result(turns.astype(np.float64), turns).table,
         )
         for side in (before, {key: items + gains[key] for key, items in before.items()})
     )
@@ -116,10 +116,10 @@ def users(rng: np.random.Generator, number: int, start: int) -> Result:
     values = 2 * rng.normal(size=number)[who - start] + rng.normal(size=len(who))
     names = [f"u{each}" for each in who]
     made = result(values, np.ones(len(who), np.int64), {"user": names})
-    table = made.rows
+    table = made.table
     assert table is not None
     ids = [f"{start}-{at}" for at in range(len(who))]
-    return Result(made.estimates, rows=RowTable(table.offsets, ids, fields=table.fields))
+    return Result(made.estimates, table=RowTable(table.offsets, ids, fields=table.fields))
 
 
 def test_users_are_clusters_where_they_are_named() -> None:
@@ -191,6 +191,6 @@ def test_skewed_values_are_marked_in_the_table_without_being_asked() -> None:
     rows = [{"response": "a", "latency": 30.0 if at == 3 else 0.1 + at / 100} for at in range(30)]
     run = dialeval.evaluate(rows, metrics="latency,length")
     document = describe(run, None)
-    assert any("~" in cell for line in document.tables[0].rows for cell in line)
+    assert any("~" in cell for line in document.tables[0].cells for cell in line)
     assert any(note.startswith("Confidence intervals") and "~ skewed" in note for note in document.notes)
     assert math.isfinite(run["system"]["latency"].mean)

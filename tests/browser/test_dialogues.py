@@ -51,7 +51,7 @@ def system(seed: int, rows: int, metrics: int = 2) -> Result:
     )
     columns = {f"k{at}": items(10 * seed + at, rows) for at in range(metrics)}
     estimates = {key: Estimate(0.5, 0.2, rows, rows - 1, scores=values) for key, values in columns.items()}
-    return Result(estimates, rows=table)
+    return Result(estimates, table=table)
 
 
 def score(*names: str, **options: Any) -> Run:
@@ -71,7 +71,7 @@ def failing() -> Run:
             float(values.mean()), float(values.std()), rows, rows, scores=values, signature=result_signature()
         )
         estimates = {"rouge-l": quality.with_confidence(2.0), **result.estimates}
-        systems[name] = Result(estimates, rows=result.rows, account=result.account)
+        systems[name] = Result(estimates, table=result.table, account=result.account)
     return Run(systems, "0")
 
 
@@ -170,7 +170,7 @@ def test_both_versions_are_next_to_each_other_with_the_difference_of_each_reply(
     if turns.count() > 1:
         assert first.locator(".tag").inner_text() == "Decisive turn"
     assert page.locator(".chip").all_inner_texts()[0].startswith("Got worse")
-    assert run["v1"].rows is not None
+    assert run["v1"].table is not None
     page.get_by_role("button", name="Not in all systems").click()
     assert page.locator("details.dlg").count() == 2
 

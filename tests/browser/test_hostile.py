@@ -130,7 +130,7 @@ def test_hostile_answers_land_as_text(page: Page, tmp_path: Path, kind: str) -> 
     text = SHORT[kind]
     run = hostile_run(text)
     sampled = f"sampled {text}"
-    alone = Run({sampled: Result(run[text].estimates, rows=run[sampled].rows)}, "0", details=run.details)
+    alone = Run({sampled: Result(run[text].estimates, table=run[sampled].table)}, "0", details=run.details)
     opened = Opened(page, report(alone, tmp_path / "report.html"), "#d1")
     groups = page.locator("#d1 section h4").evaluate_all("elements => elements.map(each => each.textContent)")
     assert groups[0] == f"Group {shown(text)}"

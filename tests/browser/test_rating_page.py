@@ -83,7 +83,7 @@ def test_twenty_rows_by_keys_alone(page: Page, written: Callable[..., Path]) -> 
     with page.expect_download():
         page.keyboard.press("Space")  # the download has the focus
     lines = downloaded(page)
-    by_id = {row.id: row.response for row in sample_of().rows}
+    by_id = {row.id: row.response for row in sample_of().responses}
     first = [line for line in lines if "again" not in line]
     assert {by_id[line["id"]]: (line["scores"]["overall"], line["scores"]["polite"]) for line in first} == given
     assert [line["comment"] for line in lines if "comment" in line] == ["well 1 u ?"]

@@ -36,7 +36,7 @@ def result(seed: int, prefix: str = "") -> Result:
         made = Estimate(float(items.mean()), float(items.std()), 60, 60, scores=items, signature=signature)
         estimates[prefix + key] = made.with_confidence(1.97)
     estimates["distinct-2"] = Estimate(0.1 + seed / 10, 0.0, 60, 60, corpus=True)
-    return Result(estimates, {"adem": "needs a model"}, rows=RowTable(np.arange(61)))
+    return Result(estimates, {"adem": "needs a model"}, table=RowTable(np.arange(61)))
 
 
 @pytest.fixture

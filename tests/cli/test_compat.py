@@ -374,27 +374,6 @@ def test_add_slot_domains_does_what_the_original_does(
     assert "x[0].response: is null" in dialeval(*flags).stderr
 
 
-def test_sgd_writes_figures_by_group_of_services(dialeval: Dialeval, tmp_path: Path) -> None:
-    frames = sample_data.folder() / "frames"
-    for name in ("train", "test"):
-        (tmp_path / "data" / name).mkdir(parents=True)
-    (tmp_path / "data" / "train" / "schema.json").write_bytes((frames / "train-schema.json").read_bytes())
-    for file in (frames / "references").iterdir():
-        (tmp_path / "data" / "test" / file.name).write_bytes(file.read_bytes())
-    shutil.copytree(frames / "steady", tmp_path / "mine")
-    before = {path.name: path.read_bytes() for path in (tmp_path / "mine").iterdir()}
-    flags = ["--prediction_dir", "mine", "--dstc8_data_dir", "data", "--eval_set", "test"]
-    done = dialeval("compat", "sgd", *flags, "--output_metric_file", "scores.json")
-    assert done.returncode == 0, done.stderr
-    scores = json.loads((tmp_path / "scores.json").read_text())
-    assert scores["#SEEN_SERVICES"]["joint_cat_accuracy"] == 1
-    fuzzy = scores["#UNSEEN_SERVICES"]["joint_goal_accuracy"]
-    done = dialeval("compat", "sgd", *flags, "--output_metric_file", "scores.json", "--nouse_fuzzy_match")
-    assert done.returncode == 0, done.stderr
-    assert json.loads((tmp_path / "scores.json").read_text())["#UNSEEN_SERVICES"]["joint_goal_accuracy"] < fuzzy
-    assert {path.name: path.read_bytes() for path in (tmp_path / "mine").iterdir()} == before
-
-
 OWN = """
 from dialeval.originals.dialog_eval import adapt
 

@@ -45,12 +45,12 @@ def test_empty_lines_separate_dialogues(files: Path) -> None:
     """An empty reply to a reference is a reply."""
     responses, references = files / "apart.txt", files / "references.txt"
     run = evaluating.evaluate(responses, references, metrics="length", dialogues="empty-lines")
-    rows = run["apart"].rows
+    rows = run["apart"].table
     assert rows is not None
     np.testing.assert_array_equal(rows.offsets, [0, 2, 3, 6])
     named = evaluating.evaluate(files / "old.txt", files / "refs.txt", metrics="length", dialogues=list("aabccc"))
     assert run["apart"]["length"].interval == named["old"]["length"].interval
-    alone = evaluating.evaluate(responses, metrics="length", dialogues="empty-lines")["apart"].rows
+    alone = evaluating.evaluate(responses, metrics="length", dialogues="empty-lines")["apart"].table
     assert alone is not None
     np.testing.assert_array_equal(alone.offsets, [0, 2, 3, 4, 5])
 

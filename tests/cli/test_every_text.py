@@ -52,7 +52,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     run.save(folder / "run")
     drawn = package.sample(run, 5)
     drawn.save(folder / "to-rate")
-    said = [{"id": row.id, "rater": SHORT[0], "scores": {"overall": 1 + row.row % 5}} for row in drawn.rows]
+    said = [{"id": row.id, "rater": SHORT[0], "scores": {"overall": 1 + row.row % 5}} for row in drawn.responses]
     lines(folder / "ratings.jsonl", said)
     (folder / "hypotheses.txt").write_text("".join(f"{text} </s> y\n" for text in SHORT), encoding="utf-8")
     groups = {f"{n}": {"1": [text], "2": [TEXTS[5]]} for n, text in enumerate(SHORT)}

@@ -237,8 +237,6 @@ def test_an_output_that_knows_ascii_only(tmp_path: Path) -> None:
     [
         ("sco", ["score"]),
         ("score --interv", ["--intervals"]),
-        ("metrics flip", ["flips"]),
-        ("score -m bleu-1,flip", ["bleu-1,flips"]),
     ],
 )
 def test_a_shell_can_complete(words: str, expected: list[str]) -> None:

@@ -99,7 +99,6 @@ MISTAKES: dict[str, tuple[str, ...]] = {
     "data add glov": ("no data pack named 'glov'", "did you mean 'glove-6b'?"),
     "data verify glove-6b": ("glove-6b is not installed", "dialeval data add glove-6b"),
     "formats sharegp": ("there is no shape 'sharegp'", "did you mean 'sharegpt'?"),
-    "schema rn": ("there is no schema 'rn'", "did you mean 'run'?"),
 }
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import io
 import json
 import math
 import re
@@ -30,7 +28,7 @@ def test_intervals_of_every_command_that_scores(dialeval: Dialeval, tmp_path: Pa
     commands = {
         "distinct-2": ["score", str(here / "responses"), "-m", "distinct-2"],
         "max-bleu": ["lsdscc", str(here / "lsdscc" / "varied.txt"), "-r", str(here / "lsdscc" / "groups.json")],
-        "entropy": ["multiwoz", "-i", str(here / "town" / "predictions" / "patient.json"), "--data", "town"],
+        "num-bigrams": ["multiwoz", "-i", str(here / "town" / "predictions" / "patient.json"), "--data", "town"],
         "f1-x": ["breakdown", str(talks / "keywords"), "-p", str(talks / "data"), "--no-baselines"],
     }
     for key, command in commands.items():
@@ -38,7 +36,8 @@ def test_intervals_of_every_command_that_scores(dialeval: Dialeval, tmp_path: Pa
         assert done.returncode == 0, done.stderr
         metric = next(iter(json.loads(done.stdout)["systems"].values()))["metrics"][key]
         how = metric["interval_by"]
-        method, resamples = ("jackknife", how["clusters"]) if key in ("distinct-2", "entropy") else ("studentized", 50)
+        counted = key in ("distinct-2", "num-bigrams")
+        method, resamples = ("jackknife", how["clusters"]) if counted else ("studentized", 50)
         assert (how["method"], how["resamples"], how["seed"], how["level"]) == (method, resamples, 3, 0.95)
         assert metric["interval"][0] <= metric["mean"] <= metric["interval"][1]
     wrong = dialeval("score", str(here / "responses"), "--seed", "3")
@@ -131,7 +130,6 @@ def test_resamples_without_intervals_are_refused() -> None:
 SCORING = ("score", "lsdscc", "multiwoz", "breakdown")
 SHARED = {
     "--confidence",
-    "--factor",
     "--fail-over",
     "--fail-under",
     "--format",
@@ -140,7 +138,6 @@ SHARED = {
     "--resamples",
     "--seed",
     "--threads",
-    "--transpose",
 }
 
 
@@ -229,50 +226,6 @@ def test_a_run_is_saved_with_its_command(tmp_path: Path, monkeypatch: pytest.Mon
     output.save_run(run, tmp_path / "run")
     assert dialeval.load(tmp_path / "run").details == {"command": output.quote_command()}
     assert run.details == {}
-
-
-@pytest.mark.parametrize(
-    "command",
-    [
-        "score {here}/responses -m length,distinct-1,distinct-2",
-        "lsdscc {here}/lsdscc/safe.txt {here}/lsdscc/varied.txt -r {here}/lsdscc/groups.json",
-        "multiwoz -i {here}/town/predictions --data town -s",
-        "sgd {here}/frames/steady {here}/frames/forgetful.json -r {here}/frames/references",
-        "breakdown {here}/breakdown/keywords {here}/breakdown/cautious -p {here}/breakdown/data --no-baselines",
-    ],
-)
-def test_every_command_that_scores_swaps_rows_and_columns(dialeval: Dialeval, command: str) -> None:
-    words = command.format(here=sample_data.folder()).split()
-    for format_, first in (("table", "\nsystem "), ("md", "| system |"), ("latex", "\nsystem &")):
-        plain, swapped = dialeval(*words, "-f", format_), dialeval(*words, "-f", format_, "--transpose")
-        assert (plain.returncode, swapped.returncode) == (0, 0), swapped.stderr
-        found = first in plain.stdout, first in swapped.stdout
-        assert found == (False, True) or (format_ != "table" and found == (True, False)), format_
-    refused = dialeval(*words, "-f", "csv", "--transpose")
-    assert (refused.returncode, refused.stdout) == (2, "")
-    assert "--transpose is for -f table, md, latex" in refused.stderr
-
-
-class Terminal(io.StringIO):
-    def isatty(self) -> bool:
-        return True
-
-
-def test_the_next_command_is_told_to_people_in_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
-    one = dialeval.evaluate({"a": ["one two"]}, metrics="length")
-    two = dialeval.evaluate({"a": ["one two"], "b": ["one"]}, metrics="length")
-    monkeypatch.setattr(sys, "argv", ["dialeval", "score", "a b.txt"])
-
-    def said(*arguments: Any, terminal: io.StringIO) -> str:
-        with contextlib.redirect_stderr(terminal):
-            output.suggest_next_command(*arguments)
-        return terminal.getvalue()
-
-    assert said(one, "table", None, terminal=Terminal()).startswith("next: dialeval score 'a b.txt' -o results/ ")
-    assert said(one, "table", Path("my run"), terminal=Terminal()).startswith("next: dialeval report 'my run' ")
-    assert said(two, "table", Path("run"), terminal=Terminal()).startswith("next: dialeval compare run ")
-    assert said(two, "csv", Path("run"), terminal=Terminal()) == ""
-    assert said(two, "table", Path("run"), terminal=io.StringIO()) == ""
 
 
 @pytest.mark.parametrize(("number", "lines", "last"), [(7, 7, "f:6: bad 6; mend it"), (1205, 201, "and 1,005 more")])

@@ -43,12 +43,12 @@ def test_figures_are_written_beside_the_page(dialeval: Dialeval, tmp_path: Path)
     assert done.returncode == 0, done.stderr
     assert "2 figures in report-figures" in done.stderr
     assert (tmp_path / "report-figures" / "means-length.svg").read_text(encoding="utf-8").startswith("<svg")
-    assert dialeval("report", "run", "--figures", "pdf", "--figures-dir", "here").returncode == 0
-    assert (tmp_path / "here" / "means-length.pdf").exists()
+    assert dialeval("report", "run", "--figures", "pdf", "--width", "3").returncode == 0
+    assert (tmp_path / "report-figures" / "means-length.pdf").exists()
 
 
-def test_a_folder_for_plots_needs_a_form(dialeval: Dialeval) -> None:
-    done = dialeval("report", "run", "--figures-dir", "here")
+def test_a_width_of_figures_needs_a_form(dialeval: Dialeval) -> None:
+    done = dialeval("report", "run", "--width", "3")
     assert done.returncode == 2
     assert "--figures" in done.stderr
 

@@ -1,4 +1,4 @@
-"""`dialeval metrics`, `formats`, `schema` and `validate`."""
+"""`dialeval metrics`, `formats` and `validate`."""
 
 from __future__ import annotations
 
@@ -17,12 +17,11 @@ from click.testing import CliRunner
 
 import dialeval as package
 from conftest import Dialeval
-from dialeval.cli.progress import Meter, open_meter
-from dialeval.cli.tools import formats, schema
+from dialeval.cli.output import Meter, open_meter
+from dialeval.cli.tools import formats
 from dialeval.engine.folding import Done
 from dialeval.io.row_shapes import OWN, SHAPES
 from dialeval.metrics.registry import list_topics, registry
-from dialeval.reports import schemas
 from engine.chats import write_shards
 from local_site import Site, serving
 
@@ -75,23 +74,6 @@ def test_formats_explains_one_shape() -> None:
         "sharegpt: a chat of ShareGPT (read in a real file)\n  messages = conversations; dialog_id = id\n"
     )
     assert CliRunner().invoke(formats, ["nothing"]).exit_code == 2
-
-
-def test_schema_lists_every_schema() -> None:
-    result = CliRunner().invoke(schema, [])
-    assert result.exit_code == 0
-    assert [line.split()[0] for line in result.output.splitlines()] == list(schemas.WRITTEN)
-
-
-def test_schema_prints_one() -> None:
-    result = CliRunner().invoke(schema, ["run"])
-    assert json.loads(result.output) == json.loads(json.dumps(schemas.make_schema("run")))
-
-
-def test_schema_refuses_an_unknown_name() -> None:
-    result = CliRunner().invoke(schema, ["xyz"])
-    assert result.exit_code == 2
-    assert "no schema 'xyz'; there are run," in result.output
 
 
 def test_validate_lists_every_problem_of_every_file(dialeval: Dialeval, tmp_path: Path) -> None:
@@ -157,9 +139,9 @@ def test_demo_writes_a_report_and_prints_its_path_last(dialeval: Dialeval, tmp_p
 def test_all_has_every_type_of_evaluation(dialeval: Dialeval, tmp_path: Path) -> None:
     done = dialeval("demo", "--all")
     assert done.returncode == 0, done.stderr
-    for title in ("Responses", "Sampled answers", "Task dialogues", "Breakdown detection"):
-        assert title in done.stdout.splitlines()
-        assert package.load(tmp_path / "dialeval-demo" / title.lower().replace(" ", "-"))
+    for name in ("responses", "sampled-answers", "task-dialogues", "breakdown-detection"):
+        assert package.load(tmp_path / "dialeval-demo" / name)
+    assert done.stdout.count("\ndialeval ") == 4
 
 
 def test_the_report_is_opened_and_nothing_reaches_for_the_network(

@@ -298,7 +298,7 @@ def test_parts_are_read_as_one(tmp_path: Path) -> None:
     for number, cut in enumerate(([[1.0, 2.0, 3.0]], [[1.0], [2.0, 3.0]], [[1.0], [2.0], [3.0]])):
         result = load(saved(tmp_path / str(number), cut))["s"]
         np.testing.assert_array_equal(result["x"].scores, [1, 2, 3])
-        assert result.rows == RowTable(np.arange(4), ["d1.0", "d2.0", "d3.0"])
+        assert result.table == RowTable(np.arange(4), ["d1.0", "d2.0", "d3.0"])
 
 
 def test_a_run_that_is_saved_again_leaves_no_old_parts(tmp_path: Path) -> None:

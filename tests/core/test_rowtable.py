@@ -154,9 +154,9 @@ def test_any_parts_and_blocks(parts: list[list[list[int]]], held: int, away: boo
         if first:
             np.testing.assert_array_equal(loaded[name]["x"].scores, np.arange(first))
             np.testing.assert_array_equal(loaded[name]["z"].scores, np.concatenate(firsts))
-            assert loaded[name].rows == RowTable.join(tables)
+            assert loaded[name].table == RowTable.join(tables)
         else:
-            assert (loaded[name]["x"].scores, loaded[name].rows) == (None, None)
+            assert (loaded[name]["x"].scores, loaded[name].table) == (None, None)
 
 
 def numbered(written: list[tuple[RunPart, dict[str, str]]]) -> list[tuple[str, int]]:

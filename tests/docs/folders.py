@@ -54,7 +54,8 @@ def _rated_rows() -> list[dict[str, Any]]:
 def judged(folder: Path) -> None:
     """Rated rows."""
     for name, part in {"mine": slice(0, 120), "other": slice(120, 240)}.items():
-        lines(folder / f"{name}.jsonl", _rated_rows()[part])
+        rows = ({**row, "response": f"{name} {row['response']}"} for row in _rated_rows()[part])
+        lines(folder / f"{name}.jsonl", rows)
     (folder / "more.csv").write_text(
         "context,response,overall\n" + "".join(f"hi,hello {n},{n % 5}\n" for n in range(60))
     )

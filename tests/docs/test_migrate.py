@@ -22,14 +22,13 @@ PAGE = (DOCS / "migrate.md").read_text(encoding="utf-8")
 PROSE = re.sub(r"^```.*?^```", "", PAGE, flags=re.DOTALL | re.MULTILINE)
 QUOTED = re.findall(r"`([^`]+)`", PROSE)
 COMMANDS = list(dict.fromkeys(text for text in QUOTED if re.match(r"dialeval \S+ [^A-Z]", text)))
-ELSEWHERE = ("dialeval data add ", "dialeval score rows.jsonl -m adem", "dialeval compare ")
+ELSEWHERE = ("dialeval data add ", "dialeval score rows.jsonl -m adem", "dialeval compare ", "dialeval table ")
 """Commands that download, need a model, or another command first; other tests run them."""
 IMPORTS = [text for text in QUOTED if text.startswith("from dialeval")]
 SECTIONS = {part.partition("\n")[0]: part for part in re.split(r"^## ", PAGE, flags=re.MULTILINE)}
 DOORS = {
     "dialog-eval": "dialog-eval",
     "mwzeval": "MultiWOZ evaluation (mwzeval)",
-    "sgd": "Schema-guided dialogues (schema_guided_dst)",
     "lsdscc": "LSDSCC",
     "dbdc": "DBDC (eval.py)",
 }

@@ -31,7 +31,7 @@ class Html(HTMLParser):
         # Addresses of dialogues, which the script of a report draws when they are opened.
         shown = re.search(r'<script[^>]* id="explorer-data"[^>]*>(.*?)</script>', text, re.DOTALL)
         for block in json.loads(shown[1]) if shown else ():
-            self.places |= {f"{block['prefix']}{name}" for name in ("dialogues", *(f"d{n}" for n in block["numbers"]))}
+            self.places |= {"dialogues", *(f"d{n}" for n in block["numbers"])}
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         given = dict(attrs)

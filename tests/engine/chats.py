@@ -98,7 +98,10 @@ def bare(run: Mapping[str, Result]) -> dict[str, Result]:
     """A run without what a stream does not keep: the texts of its rows, what these add, and where they came from."""
     return {
         name: replace(
-            result, rows=None if result.rows is None else replace(result.rows, texts={}), contributions={}, source=None
+            result,
+            table=None if result.table is None else replace(result.table, texts={}),
+            contributions={},
+            source=None,
         )
         for name, result in run.items()
     }

@@ -18,7 +18,7 @@ REFERENCES = ["the cat sat down", "the dog barked", "nobody knows that", "fish c
 
 
 def texts(run: dialeval.Run, system: str, column: str = "response") -> list[Any]:
-    rows = run[system].rows
+    rows = run[system].table
     assert rows is not None
     return list(rows.texts[column])
 

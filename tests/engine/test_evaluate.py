@@ -124,7 +124,7 @@ def test_a_saved_run_without_dialogues_says_so_and_is_refused(tmp_path: Path) ->
     path = tmp_path / "rows.jsonl"
     path.write_text("".join(json.dumps(row) + "\n" for row in unequal_dialogues(1)))
     run = dialeval.evaluate({"a": path, "b": path}, metrics="length")
-    old = replace(run, systems={name: replace(result, rows=None) for name, result in run.items()})
+    old = replace(run, systems={name: replace(result, table=None) for name, result in run.items()})
     old = dialeval.load(old.save(tmp_path / "old"))
     with pytest.raises(SettingError, match="does not record which rows belong to which dialogue"):
         dialeval.compare(old)
@@ -152,7 +152,7 @@ def test_names_that_only_say_a_place_are_not_kept(tmp_path: Path) -> None:
     (tmp_path / "chats.jsonl").write_text((json.dumps(chat) + "\n") * 5)
     run = in_chunks(tmp_path / "chats.jsonl", metrics="length", output=tmp_path / "out", batch_rows=2)
     assert run.warnings == ()
-    table = dialeval.load(tmp_path / "out")["chats"].rows
+    table = dialeval.load(tmp_path / "out")["chats"].table
     assert table is not None
     assert table.offsets.tolist() == [0, 2, 4, 6, 8, 10]
     assert table.dialogues is None
@@ -294,7 +294,7 @@ def test_memory_of_a_chat_grows_with_its_messages(tmp_path: Path) -> None:
         run = dialeval.evaluate(file, metrics="coherence", train=["a"], vectors=VECTORS)
         run.save(folder)
         back = dialeval.load(folder)
-        assert back[str(turns)].rows == run[str(turns)].rows
+        assert back[str(turns)].table == run[str(turns)].table
         assert len(dialeval.compare_slices(back, "turn", metrics=["coherence"], compared=False).slices) > 1
 
     def peak(turns: int) -> int:

@@ -192,10 +192,10 @@ def test_what_in_vocabulary_takes() -> None:
 
 def test_the_warnings_of_a_vector_file_reach_the_run(tmp_path: Path) -> None:
     path = tmp_path / "v.txt"
-    path.write_text("one 1 2\n\ntwo 3 4\n")
+    path.write_text("one 1 2\nodd\ntwo 3 4\n")
     for _ in range(2):
         run = dialeval.evaluate(["one two"], ["one"], ["two"], train=["one"], vectors=path, metrics="all")
-        assert run.warnings == ("v.txt: 1 odd line, the first is 2; left out: 1 blank",)
+        assert run.warnings == ("v.txt: 1 line left out: no word with its numbers",)
     assert dialeval.evaluate(["one"], ["one"], metrics="all").warnings == ()
 
 

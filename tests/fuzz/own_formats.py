@@ -556,7 +556,7 @@ def _samples() -> list[Files]:
             files = {name: (folder / name).read_bytes() for name in ("sample.json", "rows.jsonl")}
         lines = [
             json.dumps({"id": row.id, "rater": "ann", "scores": {"overall": n % 5}})
-            for n, row in enumerate(sample.rows)
+            for n, row in enumerate(sample.responses)
         ]
         seeds.append({**files, "ratings.jsonl": "\n".join(lines).encode()})
     return seeds

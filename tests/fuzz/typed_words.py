@@ -62,7 +62,7 @@ COMMANDS = (
     "score|rows.txt|-m|length,distinct-2|-f|csv|--fail-under|distinct-2=0.2",
     "score|rows.txt|-r|rows.txt|-m|bleu|--bleu-smoothing|3|--confidence|0.9|-f|md",
     "score|a=rows.txt|b=rows.txt|-m|length|--intervals|studentized|--resamples|20|--seed|3|-f|latex",
-    "score|rows.txt|--field|response=answer|--factor|2|-j|1|-m|length|-f|metrics-txt",
+    "score|rows.txt|--field|response=answer|-j|1|-m|length|-f|metrics-txt",
     "score|rows.txt|-m|length",
     "validate|rows.txt",
     "metrics|distinct-2",

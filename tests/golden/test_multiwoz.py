@@ -189,7 +189,7 @@ def test_slices_find_the_domains_in_which_damd_loses_to_lava(folder: Path, task:
     assert (worst.where.label, worst.by.key) == ("taxi", "success")
     goals = task.files.goals.goals
     for each in found.slices:
-        table = each.run["damd"].rows
+        table = each.run["damd"].table
         assert table is not None
         assert all(each.label in goals[name] for name in table.dialogues or () if name is not None)
 

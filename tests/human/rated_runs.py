@@ -47,12 +47,12 @@ def with_judge(result: Result, values: Floats, key: str = "judge") -> Result:
         scores=values,
         level=Level.TURN,
     )
-    return Result({**result.estimates, key: extra}, rows=result.rows)
+    return Result({**result.estimates, key: extra}, table=result.table)
 
 
 def ratings_of(sample: Sample, opinions: Mapping[str, Floats], **more: Any) -> list[dict[str, object]]:
     """What a rater would send back."""
     return [
         {"id": row.id, "rater": "ann", "scores": {"overall": float(opinions[row.system][row.place])}, **more}
-        for row in sample.rows
+        for row in sample.responses
     ]

@@ -23,8 +23,8 @@ WHOLE = {name: values.reshape(-1, TURNS).mean(axis=1) for name, values in OPINIO
 def test_a_sample_of_conversations_estimates_their_mean() -> None:
     sample = dialeval.sample(RUN, 80, level="dialogue")
     assert sample.design.level == "dialogue"
-    assert {row.dialog_id for row in sample.rows} <= {f"d{n}" for n in range(80)}
-    assert len(sample.rows) == len({(row.system, row.dialog_id) for row in sample.rows}) == 80
+    assert {row.dialog_id for row in sample.responses} <= {f"d{n}" for n in range(80)}
+    assert len(sample.responses) == len({(row.system, row.dialog_id) for row in sample.responses}) == 80
     found = dialeval.estimate_ratings(RUN, ratings_of(sample, WHOLE), judge="judge", sample=sample)
     for name, truth in WHOLE.items():
         low, high = found[name].interval

@@ -168,14 +168,17 @@ def test_what_does_not_fit_is_refused() -> None:
         dialeval.estimate_ratings(RUN, [{**lines[0], "id": "nobody"}], sample=drawn)
     with pytest.raises(SettingError, match="dialogues or run"):
         dialeval.estimate_ratings(RUN, lines, sample=drawn, population="weeks")  # type: ignore[arg-type]
-    rows = [{"response": "yes", "context": [f"tea {n} ?"], "topic": "ab"[n % 2]} for n in range(20)]
     run, other = (
-        dialeval.evaluate([{**row, "topic": topics(row["topic"])} for row in rows], metrics="length", keep="topic")
-        for topics in (str, str.upper)
+        dialeval.evaluate(
+            [{"response": "yes", "context": [f"tea {n} ?"], "topic": topics[n % 2]} for n in range(20)],
+            metrics="length",
+            keep="topic",
+        )
+        for topics in ("ab", "AB")
     )
     by_topic = dialeval.sample(run, 8, stratify=["topic"])
     with pytest.raises(SettingError, match="strata of the run are not those"):
-        dialeval.estimate_ratings(other, [{"id": by_topic.rows[0].id, "scores": {"overall": 1}}], sample=by_topic)
+        dialeval.estimate_ratings(other, [{"id": by_topic.responses[0].id, "scores": {"overall": 1}}], sample=by_topic)
 
 
 def test_few_dialogues_are_warned_of() -> None:
@@ -196,7 +199,7 @@ def yes_no(share: float, n: int, **settings: object) -> HumanEstimates:
     drawn = dialeval.sample(run, n)
     lines = [
         {"id": row.id, "rater": "ann", "scores": {"overall": float(number < share * n)}}
-        for number, row in enumerate(drawn.rows)
+        for number, row in enumerate(drawn.responses)
     ]
     return dialeval.estimate_ratings(run, lines, sample=drawn, **settings)  # type: ignore[arg-type]
 
@@ -226,7 +229,7 @@ def test_a_difference_of_shares_has_the_interval_that_both_imply() -> None:
     drawn = dialeval.sample(RUN, 120)
     lines = [
         {"id": row.id, "rater": "ann", "scores": {"overall": float(number % (20 if row.system == "a" else 3) > 0)}}
-        for number, row in enumerate(drawn.rows)
+        for number, row in enumerate(drawn.responses)
     ]
     found = dialeval.estimate_ratings(RUN, lines, sample=drawn)
     (difference,) = found.differences
@@ -256,7 +259,7 @@ def test_a_judge_is_not_fitted_to_a_few_answers_of_one_kind() -> None:
 def test_equal_ratings_are_not_certain() -> None:
     drawn = dialeval.sample(RUN, 6)
     scores = {"a": 4.0, "b": 5.0}
-    lines = [{"id": row.id, "rater": "ann", "scores": {"overall": scores[row.system]}} for row in drawn.rows]
+    lines = [{"id": row.id, "rater": "ann", "scores": {"overall": scores[row.system]}} for row in drawn.responses]
     found = dialeval.estimate_ratings(RUN, lines, sample=drawn)
     assert found.differences[0].p == 2.0 ** (1 - found.differences[0].clusters) >= 0.25
     for each in (*found.systems, *found.differences):
@@ -274,7 +277,7 @@ def test_intervals_stay_on_the_scale() -> None:
     rng = np.random.default_rng(1)
     lines = [
         {"id": row.id, "rater": "ann", "scores": {"overall": float(rng.choice([3, 4, 5], p=[0.1, 0.2, 0.7]))}}
-        for row in drawn.rows
+        for row in drawn.responses
     ]
     free = dialeval.estimate_ratings(RUN, lines, sample=drawn)["a"].interval
     kept = dialeval.estimate_ratings(RUN, [{**line, "scale": [1, 5]} for line in lines], sample=drawn)["a"].interval
@@ -288,7 +291,7 @@ def by_raters(number: int, spread: float) -> tuple[Sample, list[dict[str, object
     strict = np.linspace(-spread, spread, number)
     return drawn, [
         {**line, "rater": f"r{rater}", "scores": {"overall": float(OPINIONS[row.system][row.place] + shift)}}
-        for row, line in zip(drawn.rows, ratings_of(drawn, OPINIONS), strict=True)
+        for row, line in zip(drawn.responses, ratings_of(drawn, OPINIONS), strict=True)
         for rater, shift in enumerate(strict.tolist())
     ]
 
@@ -320,7 +323,7 @@ def test_intervals_over_users() -> None:
 
     def estimated(run: Run, **settings: Any) -> Any:
         drawn = dialeval.sample(run, 80)
-        lines = [{"id": row.id, "rater": "ann", "scores": {"overall": mood[row.place]}} for row in drawn.rows]
+        lines = [{"id": row.id, "rater": "ann", "scores": {"overall": mood[row.place]}} for row in drawn.responses]
         return dialeval.estimate_ratings(run, lines, sample=drawn, **settings)["a"]
 
     found, same = estimated(run, cluster="user"), estimated(whole)
@@ -334,7 +337,7 @@ def test_intervals_over_users() -> None:
 
 def test_systems_with_raters_of_their_own_are_warned_about() -> None:
     drawn, lines = by_raters(4, 0.5)
-    system = {row.id: row.system for row in drawn.rows}
+    system = {row.id: row.system for row in drawn.responses}
     apart = [line for line in lines if (line["rater"] in ("r0", "r1")) == (system[str(line["id"])] == "a")]
     (warning,) = dialeval.estimate_ratings(RUN, apart, sample=drawn).warnings
     assert warning.startswith("b and a were mostly rated by different raters: their difference contains that of")
@@ -345,7 +348,7 @@ def test_few_or_nameless_raters_say_nothing_of_others() -> None:
     drawn, lines = by_raters(4, 0.5)
     with pytest.raises(SettingError, match="at least 5 raters"):
         dialeval.estimate_ratings(RUN, lines, sample=drawn, raters="random")
-    nameless = [{"id": row.id, "scores": {"overall": [1.0, 2, 3, 4, 5]}} for row in drawn.rows]
+    nameless = [{"id": row.id, "scores": {"overall": [1.0, 2, 3, 4, 5]}} for row in drawn.responses]
     with pytest.raises(SettingError, match="each with a name; there are 0"):
         dialeval.estimate_ratings(RUN, nameless, sample=drawn, raters="random")
     _, five = by_raters(5, 0.5)
@@ -400,9 +403,11 @@ def test_as_many_as_the_formula_says(rows: int, r: float) -> None:
 
 def of_all(run: Run) -> tuple[Sample, list[dict[str, object]]]:
     """A sample of all rows of a run, and ratings of them."""
-    drawn = dialeval.sample(run, sum(len(result.rows or ()) for result in run.values()), independent=True)
-    scores = [{"overall": 1.0 + (row.place + (row.system == "b")) % 4} for row in drawn.rows]
-    return drawn, [{"id": row.id, "rater": "ann", "scores": each} for row, each in zip(drawn.rows, scores, strict=True)]
+    drawn = dialeval.sample(run, sum(len(result.table or ()) for result in run.values()), independent=True)
+    scores = [{"overall": 1.0 + (row.place + (row.system == "b")) % 4} for row in drawn.responses]
+    return drawn, [
+        {"id": row.id, "rater": "ann", "scores": each} for row, each in zip(drawn.responses, scores, strict=True)
+    ]
 
 
 def test_the_unit_is_dialogues_where_one_has_two_rows() -> None:
@@ -433,7 +438,7 @@ def test_other_rows_of_each_system_are_independent_samples() -> None:
 @pytest.mark.parametrize("known", [True, False])
 def test_a_system_that_one_rater_rated_says_nothing_of_others(known: bool) -> None:
     drawn, lines = by_raters(5, 0.5)
-    systems = {row.id: row for row in drawn.rows}
+    systems = {row.id: row for row in drawn.responses}
     kept = [line for line in lines if line["rater"] == "r2" or systems[str(line["id"])].system == "a"]
     if not known:
         kept = [{**drawn.by_id()[str(line["id"])], **line} for line in kept]
@@ -449,6 +454,6 @@ def test_a_system_that_one_rater_rated_says_nothing_of_others(known: bool) -> No
         *({"correlation": value} for value in (1.001, -1.001, math.nan)),
     ],
 )
-def test_what_cannot_be_planned(settings: dict[str, float]) -> None:
+def test_what_cannot_be_planned(settings: dict[str, Any]) -> None:
     with pytest.raises(SettingError, match=r"width of an interval is a number above 0|standard deviation is above 0"):
         plan_ratings({"a": 100}, **{"width": 0.1, **settings})

@@ -90,16 +90,16 @@ def test_first_answers_count_and_of_different_ones_the_last(tmp_path: Path) -> N
 
 def test_written_rows_are_read_by_all_that_read_ratings(tmp_path: Path) -> None:
     sample = sample_of(3)
-    rows = [line(row.id, rater, 1 + n % 5) for n, row in enumerate(sample.rows) for rater in ("ann", "bob")]
+    rows = [line(row.id, rater, 1 + n % 5) for n, row in enumerate(sample.responses) for rater in ("ann", "bob")]
     merged = merge_ratings([written(tmp_path, "all.jsonl", rows)], sample)
     file = written(tmp_path, "ratings.jsonl", make_rated_rows(merged, sample, "overall"))
     read = read_ratings(file)
-    assert read.responses == [row.response for row in sample.rows]
-    assert read.systems == [row.system for row in sample.rows]
+    assert read.responses == [row.response for row in sample.responses]
+    assert read.systems == [row.system for row in sample.responses]
     assert [len(values) for values in read.annotations["overall"]] == [2] * 6
     assert read_ratings(file, sampled=sample.by_id()).values["overall"].tolist() == [1, 2, 3, 4, 5, 1]
     bare = make_rated_rows(merged, None, "overall")
-    assert bare[0] == {"id": sample.rows[0].id, "rater": "ann", "scores": {"overall": 1}}
+    assert bare[0] == {"id": sample.responses[0].id, "rater": "ann", "scores": {"overall": 1}}
 
 
 def test_pairs_are_written_as_rank_reads_them(tmp_path: Path) -> None:

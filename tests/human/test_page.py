@@ -33,7 +33,7 @@ def test_nothing_tells_the_system() -> None:
     page = make_rating_page(sample, Form())
     assert "secret" not in page
     things = data_of(page)["things"]
-    assert things == [{"id": row.id, "context": row.context, "responses": [row.response]} for row in sample.rows]
+    assert things == [{"id": row.id, "context": row.context, "responses": [row.response]} for row in sample.responses]
     assert "reference 3" not in page
     assert "reference 3" in make_rating_page(sample, Form(reference=True))
 
@@ -44,10 +44,10 @@ def test_gold_questions_look_like_the_others() -> None:
     gold = Gold("Fish.", {"overall": [1]}, ["When do you open?"])
     things = data_of(make_rating_page(sample, Form(gold=[gold])))["things"]
     (added,) = [thing for thing in things if thing["responses"] == ["Fish."]]  # type: ignore[attr-defined]
-    assert len(added["id"]) == len(sample.rows[0].id)
+    assert len(added["id"]) == len(sample.responses[0].id)
     assert added.keys() == {"id", "context", "responses"}
-    assert len(things) == len(sample.rows) + 1  # type: ignore[arg-type]
-    only = data_of(make_rating_page(sample, Form(gold=[gold]), [sample.rows[0].id]))
+    assert len(things) == len(sample.responses) + 1  # type: ignore[arg-type]
+    only = data_of(make_rating_page(sample, Form(gold=[gold]), [sample.responses[0].id]))
     assert len(only["things"]) == 1  # type: ignore[arg-type]
 
 
@@ -70,15 +70,15 @@ def test_the_digest_tells_samples_and_forms_apart() -> None:
     sample = sample_of()
     other = msgspec.structs.replace(sample.design, seed=8)
     forms = {digest_form(sample, form) for form in (Form(), Form(compare=True), Form(quality=[Quality("other")]))}
-    assert len(forms | {digest_form(type(sample)(other, sample.rows), Form())}) == 4
+    assert len(forms | {digest_form(type(sample)(other, sample.responses), Form())}) == 4
     assert data_of(make_rating_page(sample, Form()))["digest"] == digest_form(sample, Form())
     assert {len(digest) for digest in forms} == {16}
 
 
 def test_only_some_rows_are_another_page() -> None:
     sample = sample_of()
-    page = data_of(make_rating_page(sample, Form(), [sample.rows[4].id]))
-    assert [thing["id"] for thing in page["things"]] == [sample.rows[4].id]  # type: ignore[attr-defined]
+    page = data_of(make_rating_page(sample, Form(), [sample.responses[4].id]))
+    assert [thing["id"] for thing in page["things"]] == [sample.responses[4].id]  # type: ignore[attr-defined]
     assert page["digest"] != digest_form(sample, Form())
     assert len(str(page["digest"])) == 16
     assert page["form"]["repeat"] == 0  # type: ignore[index]

@@ -53,7 +53,7 @@ def test_wins_survive_sample_merge_and_rank(dialeval: Dialeval, tmp_path: Path, 
     assert dialeval("sample", "run", "-n", "80", "-o", "to-rate").returncode == 0
     (tmp_path / "form.toml").write_text("compare = true\n")
     things = collect_things(read_sample(tmp_path / "to-rate"), read_form(tmp_path / "form.toml"))
-    system_of = {row.id: row.system for row in read_sample(tmp_path / "to-rate").rows}
+    system_of = {row.id: row.system for row in read_sample(tmp_path / "to-rate").responses}
     assert len(things) == 40
     assert len({system_of[thing["id"].split("-")[0]] for thing in things}) == 2  # both are sometimes the first
     lines = []

@@ -57,10 +57,10 @@ def test_equal_probabilities_make_every_set_equally_likely() -> None:
 
 def test_all_systems_are_rated_on_the_same_contexts() -> None:
     drawn = dialeval.sample(RUN, 40)
-    assert len(drawn.rows) == 40
-    by_system = {name: sorted(row.place for row in drawn.rows if row.system == name) for name in "ab"}
+    assert len(drawn.responses) == 40
+    by_system = {name: sorted(row.place for row in drawn.responses if row.system == name) for name in "ab"}
     assert by_system["a"] == by_system["b"]
-    assert {row.probability for row in drawn.rows} == {20 / 180}
+    assert {row.probability for row in drawn.responses} == {20 / 180}
     design = drawn.design
     assert (design.unit, design.independent, design.level) == ("contexts", False, "turn")
     assert (design.seed, design.stratify, design.format) == (12345, [], 1)
@@ -68,45 +68,45 @@ def test_all_systems_are_rated_on_the_same_contexts() -> None:
         "a": (180, 60),
         "b": (180, 60),
     }
-    assert len(dialeval.sample(RUN, 5, seed=0).rows) == 4
+    assert len(dialeval.sample(RUN, 5, seed=0).responses) == 4
     context = dialeval.evaluate({"a": ["one"], "b": ["two"]}, contexts=[["hi"]], metrics="length")
-    assert len(dialeval.sample(context, 1).rows) == 2, "one context at least"
+    assert len(dialeval.sample(context, 1).responses) == 2, "one context at least"
 
 
 def test_a_row_says_what_it_is_and_its_id_does_not() -> None:
     drawn = dialeval.sample(RUN, 10)
-    row = drawn.rows[0]
+    row = drawn.responses[0]
     assert row.response == f"{row.system} says {row.place}"
     assert row.row == row.place + 1, "rows are counted from 1 in all output"
     assert row.context == [f"what {row.place}"]
     assert (row.dialog_id, row.turn) == (f"d{row.place // 3}", row.place % 3)
     assert repr(drawn) == "<Sample: 10 responses of 2 systems (a, b), unit contexts>"
     assert row.response in drawn._repr_html_()
-    assert [line["id"] for line in drawn.lines()] == [each.id for each in drawn.rows]
-    assert len({each.id for each in drawn.rows}) == 10
-    assert all(len(each.id) == 8 for each in drawn.rows)
-    assert [each.id for each in dialeval.sample(RUN, 10).rows] == [each.id for each in drawn.rows]
-    assert [each.id for each in dialeval.sample(RUN, 10, seed=2).rows] != [each.id for each in drawn.rows]
+    assert [line["id"] for line in drawn.lines()] == [each.id for each in drawn.responses]
+    assert len({each.id for each in drawn.responses}) == 10
+    assert all(len(each.id) == 8 for each in drawn.responses)
+    assert [each.id for each in dialeval.sample(RUN, 10).responses] == [each.id for each in drawn.responses]
+    assert [each.id for each in dialeval.sample(RUN, 10, seed=2).responses] != [each.id for each in drawn.responses]
 
 
 def test_samples_of_a_run_have_no_id_in_common() -> None:
     drawn = [dialeval.sample(RUN, 30), dialeval.sample(RUN, 30, stratify=["turn"]), dialeval.sample(RUN, 30, seed=7)]
-    ids = [row.id for sample in drawn for row in sample.rows]
+    ids = [row.id for sample in drawn for row in sample.responses]
     assert len(set(ids)) == len(ids)
-    assert [row.id for row in dialeval.sample(RUN, 30).rows] == [row.id for row in drawn[0].rows]
+    assert [row.id for row in dialeval.sample(RUN, 30).responses] == [row.id for row in drawn[0].responses]
 
 
 def test_apart_draws_from_each_system_by_itself() -> None:
     drawn = dialeval.sample(RUN, 40, independent=True)
-    rows = {name: {row.place for row in drawn.rows if row.system == name} for name in "ab"}
-    assert len(drawn.rows) == 40
+    rows = {name: {row.place for row in drawn.responses if row.system == name} for name in "ab"}
+    assert len(drawn.responses) == 40
     assert rows["a"] != rows["b"]
     assert (drawn.design.unit, drawn.design.independent) == ("responses", True)
     strata = drawn.design.strata["all"]
     assert (strata.units, strata.drawn_units, strata.responses, strata.drawn_responses) == (360, 40, 360, 40)
     whole = dialeval.sample(RUN, 36, independent=True, dialogues=True)
-    assert Counter((row.system, row.dialog_id) for row in whole.rows) == dict.fromkeys(
-        ((row.system, row.dialog_id) for row in whole.rows), 3
+    assert Counter((row.system, row.dialog_id) for row in whole.responses) == dict.fromkeys(
+        ((row.system, row.dialog_id) for row in whole.responses), 3
     )
     strata = whole.design.strata["all"]
     assert (strata.units, strata.drawn_units, strata.responses, strata.drawn_responses) == (120, 12, 360, 36)
@@ -114,17 +114,17 @@ def test_apart_draws_from_each_system_by_itself() -> None:
 
 def test_strata_of_systems_and_turns() -> None:
     drawn = dialeval.sample(RUN, 60, stratify=["system"])
-    assert Counter(row.system for row in drawn.rows) == {"a": 30, "b": 30}
+    assert Counter(row.system for row in drawn.responses) == {"a": 30, "b": 30}
     drawn = dialeval.sample(RUN, 60, stratify=["turn"])
-    assert Counter(row.turn for row in drawn.rows) == {0: 20, 1: 20, 2: 20}
+    assert Counter(row.turn for row in drawn.responses) == {0: 20, 1: 20, 2: 20}
     assert set(drawn.design.strata) == {f"turn={turn}" for turn in (0, 1, 2)}
     assert sum(each.responses for each in drawn.design.strata.values()) == 360
     assert min(each.drawn_units for each in drawn.design.strata.values()) >= 2
-    for row in drawn.rows:
+    for row in drawn.responses:
         stratum = drawn.design.strata[row.stratum]
         assert row.probability == pytest.approx(stratum.drawn_units / stratum.units)
     again = find_strata(RUN, drawn)
-    assert all(again[row.system][row.place] == row.stratum for row in drawn.rows)
+    assert all(again[row.system][row.place] == row.stratum for row in drawn.responses)
     apart = dialeval.sample(RUN, 60, stratify=["system", "turn"])
     assert find_strata(RUN, apart) == {
         name: [f"system={name}, turn={turn}" for _ in range(60) for turn in range(3)] for name in "ab"
@@ -134,10 +134,10 @@ def test_strata_of_systems_and_turns() -> None:
 
 def test_whole_dialogues() -> None:
     drawn = dialeval.sample(RUN, 60, dialogues=True)
-    by_dialogue = Counter(row.dialog_id for row in drawn.rows)
+    by_dialogue = Counter(row.dialog_id for row in drawn.responses)
     assert len(by_dialogue) == 10
     assert set(by_dialogue.values()) == {6}
-    assert {row.probability for row in drawn.rows} == {10 / 60}
+    assert {row.probability for row in drawn.responses} == {10 / 60}
 
 
 @pytest.mark.parametrize(
@@ -166,12 +166,12 @@ def test_a_name_that_cannot_be_written_is_refused() -> None:
 def test_logs_with_some_dialogues_in_common_are_sampled_together() -> None:
     logs = sample_data.folder() / "logs"
     run = dialeval.evaluate({"v1": logs / "v1.jsonl", "v2": logs / "v2.jsonl"}, metrics="length")
-    rows = dialeval.sample(run, 40).rows
+    rows = dialeval.sample(run, 40).responses
     asked: dict[str, set[str]] = {}
     for row in rows:
         asked.setdefault(row.context[-1], set()).add(row.system)
     assert sum(len(systems) == 2 for systems in asked.values()) >= len(asked) - 3, "two dialogues are in v1 alone"
-    whole = dialeval.sample(run, 40, dialogues=True).rows
+    whole = dialeval.sample(run, 40, dialogues=True).responses
     openings = {system: {row.context[0] for row in whole if row.system == system} for system in ("v1", "v2")}
     assert openings["v2"] <= openings["v1"]
 
@@ -180,7 +180,7 @@ def test_systems_with_other_rows_are_drawn_from_apart() -> None:
     other, _ = run_of(dialogues=20)
     run = Run({"a": RUN["a"], "c": other["a"]}, "0")
     for independent in (False, True):
-        assert abs(len(dialeval.sample(run, 24, independent=independent).rows) - 24) <= 1
+        assert abs(len(dialeval.sample(run, 24, independent=independent).responses) - 24) <= 1
 
 
 def test_roles_come_along(tmp_path: Path) -> None:
@@ -189,7 +189,7 @@ def test_roles_come_along(tmp_path: Path) -> None:
     (tmp_path / "chats.jsonl").write_text("".join(json.dumps(chat) + "\n" for chat in chats))
     run = dialeval.evaluate(tmp_path / "chats.jsonl", metrics="length")
     drawn = dialeval.sample(run, 40).save(tmp_path / "drawn")
-    for row in read_sample(drawn).rows:
+    for row in read_sample(drawn).responses:
         assert row.roles == ["user", "assistant", "user"][: len(row.context)]
     lines = [json.loads(line) for line in (drawn / "rows.jsonl").read_text().splitlines()]
     lines[0]["roles"] = ["user"] * 9
@@ -213,7 +213,7 @@ def test_strata_by_a_field_that_the_run_kept() -> None:
         "topic=food": 10,
         "topic=taxi": 10,
     }
-    assert all(row.stratum == f"topic={topics[row.place % 2]}" for row in drawn.rows)
+    assert all(row.stratum == f"topic={topics[row.place % 2]}" for row in drawn.responses)
     assert set(dialeval.sample(run, 20, stratify=["tags"]).design.strata) == {"tags=none", "tags=x", "tags=x + y"}
     with pytest.raises(SettingError, match="there are system, turn, topic, tags"):
         dialeval.sample(run, 20, stratify=["mood"])
@@ -230,7 +230,7 @@ def test_a_sample_that_would_fill_the_memory_is_refused(monkeypatch: pytest.Monk
     with pytest.raises(SettingError, match="sample fewer rows, or cut long chats into dialogues"):
         dialeval.sample(run, 200)
     monkeypatch.setattr(sampling, "MOST_BYTES", texts + roles)
-    assert len(dialeval.sample(run, 200).rows) == 200
+    assert len(dialeval.sample(run, 200).responses) == 200
 
 
 def test_floors_are_not_rated_unless_there_is_nothing_else() -> None:
@@ -244,9 +244,12 @@ def test_floors_are_not_rated_unless_there_is_nothing_else() -> None:
 
 def test_rows_without_turns_have_none() -> None:
     run = dialeval.evaluate({"a": ["one", "two", "three"]}, metrics="length")
-    assert {(row.turn, row.dialog_id) for row in dialeval.sample(run, 3).rows} == {(None, None)}
+    assert {(row.turn, row.dialog_id) for row in dialeval.sample(run, 3).responses} == {(None, None)}
     with pytest.raises(SettingError, match="do not say which turn they are"):
         dialeval.sample(run, 3, stratify=["turn"])
     rows = [{"response": "hi", "dialog_id": f"d{n}", **({"turn": 5} if n % 2 else {})} for n in range(8)]
     some = dialeval.sample(dialeval.evaluate(rows, metrics="length"), 8, stratify=["turn"])
-    assert sorted((row.stratum, row.turn or 0) for row in some.rows) == [*[("turn=5", 5)] * 4, *[("turn=none", 0)] * 4]
+    assert sorted((row.stratum, row.turn or 0) for row in some.responses) == [
+        *[("turn=5", 5)] * 4,
+        *[("turn=none", 0)] * 4,
+    ]

@@ -21,7 +21,7 @@ def test_a_sample_is_read_as_it_was_written(tmp_path: Path) -> None:
     drawn = dialeval.sample(RUN, 12, stratify=["turn"])
     folder = drawn.save(tmp_path / "to-rate")
     found = read_sample(folder)
-    assert found.rows == drawn.rows
+    assert found.responses == drawn.responses
     assert found.design.strata == drawn.design.strata
     assert found.design.seed == 12345
     line = json.loads((folder / "rows.jsonl").read_text().splitlines()[0])
@@ -30,7 +30,7 @@ def test_a_sample_is_read_as_it_was_written(tmp_path: Path) -> None:
     ]
     assert found.by_id()[line["id"]] == line
     dialeval.sample(RUN, 6).save(folder)
-    assert len(read_sample(folder).rows) == 6
+    assert len(read_sample(folder).responses) == 6
 
 
 def test_files_of_others_are_not_overwritten(tmp_path: Path) -> None:
@@ -86,7 +86,7 @@ def test_a_probability_that_the_design_does_not_give_is_refused(tmp_path: Path, 
 def test_probabilities_of_every_draw_are_those_of_its_design(tmp_path: Path, by: list[str], dialogues: bool) -> None:
     for seed in range(5):
         drawn = dialeval.sample(run_of(dialogues=30, seed=seed)[0], 60, stratify=by, dialogues=dialogues, seed=seed)
-        assert read_sample(drawn.save(tmp_path)).rows == drawn.rows
+        assert read_sample(drawn.save(tmp_path)).responses == drawn.responses
 
 
 @pytest.mark.parametrize("name", ["ratings.sqlite", "ann.jsonl", "rate.html"])
@@ -96,10 +96,10 @@ def test_a_sample_with_ratings_is_not_replaced(tmp_path: Path, name: str) -> Non
     (folder / name).write_text("ratings")
     with pytest.raises(DataError, match=f"{name}: is in the folder of a sample"):
         dialeval.sample(RUN, 6).save(folder)
-    assert read_sample(folder).rows == drawn.rows
+    assert read_sample(folder).responses == drawn.responses
     (folder / name).rename(tmp_path / name)
     dialeval.sample(RUN, 6).save(folder)
-    assert len(read_sample(folder).rows) == 6
+    assert len(read_sample(folder).responses) == 6
 
 
 def test_another_run_is_not_taken_for_it() -> None:
@@ -121,20 +121,20 @@ def test_the_sample_of_ratings_is_found_by_its_ids(tmp_path: Path) -> None:
     one, two = (dialeval.sample(RUN, 12, seed=seed) for seed in (1, 2))
     one.save(tmp_path / "one")
     two.save(tmp_path / "two")
-    ratings = rated(tmp_path / "ratings.jsonl", [row.id for row in two.rows[:5]])
+    ratings = rated(tmp_path / "ratings.jsonl", [row.id for row in two.responses[:5]])
     found = find_sample([ratings])
     assert found is not None
-    assert found[0].rows == two.rows
-    inside = rated(tmp_path / "one" / "own.jsonl", [one.rows[0].id])
+    assert found[0].responses == two.responses
+    inside = rated(tmp_path / "one" / "own.jsonl", [one.responses[0].id])
     found = find_sample([inside])
     assert found is not None
-    assert found[0].rows == one.rows
+    assert found[0].responses == one.responses
 
 
 def test_no_sample_is_guessed(tmp_path: Path) -> None:
     drawn = dialeval.sample(RUN, 12)
     drawn.save(tmp_path / "one")
-    own = [row.id for row in drawn.rows]
+    own = [row.id for row in drawn.responses]
     assert find_sample([rated(tmp_path / "a.jsonl", [*own, "other"])]) is None  # not all ids
     (tmp_path / "b.jsonl").write_text('{"response": "hi", "rating": 3}\n')
     assert find_sample([tmp_path / "b.jsonl"]) is None  # no ids

@@ -219,7 +219,7 @@ def test_an_odd_line_changes_no_digest_and_its_warning_stays(tmp_path: Path, par
     path = write(tmp_path / "odd.txt", TEXT + "a b 1 2\n")
     first, again = load(path), load(path)
     assert len(parses) == 1
-    assert first.warnings == again.warnings == ("odd.txt: 1 lines that are not a word and its numbers were left out",)
+    assert first.warnings == again.warnings == ("odd.txt: 1 line left out: no word with its numbers",)
     sound = load(write(tmp_path / "v.txt", TEXT))
     assert sound.warnings == ()
     assert sound.digest == first.digest

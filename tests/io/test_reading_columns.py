@@ -28,7 +28,7 @@ def test_columns_are_the_same_run_whatever_holds_them(make: Any) -> None:
     expected = dialeval.evaluate(rows, metrics="rouge-l,length,distinct-1")
     run = dialeval.evaluate(make(COLUMNS), metrics="rouge-l,length,distinct-1")
     assert list(run) == list(expected) == ["system"]
-    assert run["system"].rows is not None
+    assert run["system"].table is not None
     for key, estimate in expected["system"].items():
         assert run["system"][key].mean == estimate.mean
         assert run["system"][key].interval == estimate.interval

@@ -68,7 +68,7 @@ def test_an_odd_line_is_left_out_with_a_warning(tmp_path: Path, header: bytes, o
     assert len(vectors) == 22
     assert vectors.vectors_for(["w7"])[0].tolist() == [[7, 2]]
     (warning,) = vectors.warnings
-    assert warning.startswith("a: 1 lines")
+    assert warning.startswith("a: 1 line left out")
 
 
 def test_a_file_that_is_odd_throughout_is_refused(tmp_path: Path) -> None:

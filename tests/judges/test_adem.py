@@ -8,6 +8,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from tools.judge_training.validation import train_and_validate
 
 from dialeval.core.errors import SettingError
 from dialeval.io.ratings import digest_ratings, read_ratings
@@ -30,11 +31,7 @@ def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_judge_knows_its_data_settings_and_encoder(tmp_path: Path) -> None:
     encoder = write_encoder(tmp_path / "encoder")
     rated = written(invented_ratings(60, sets=2), tmp_path / "rated.jsonl")
-    steps: list[tuple[int, int | None]] = []
-    made = train(
-        [rated], encoder=encoder, tokens=32, rank=2, licenses={"set1": "MIT"}, progress=lambda *step: steps.append(step)
-    )
-    assert steps == [(0, None), (1, 2), (2, 2)]
+    made = train([rated], encoder=encoder, tokens=32, rank=2, licenses={"set1": "MIT"})
     assert made.weights.facts["data"] == [
         {"name": "set0", "rows": 30, "license": "not stated"},
         {"name": "set1", "rows": 30, "license": "MIT"},
@@ -43,9 +40,8 @@ def test_a_judge_knows_its_data_settings_and_encoder(tmp_path: Path) -> None:
     assert made.weights.encoder_digest == find_encoder(encoder).digest
     again = load_adem(made.weights.save(tmp_path / "judge"))
     assert again.digest == made.weights.digest
-    assert list(again.facts) == ["data", "settings", "validation", "attacks", "trained_on"]
+    assert list(again.facts) == ["data", "settings", "attacks", "trained_on"]
     assert again.facts["trained_on"] == sorted(set(digest_ratings(read_ratings(rated))))
-    assert train([rated], encoder=encoder, tokens=32, rank=2, validate=False).validation is None
     attacks = attack_systems(open_judge(tmp_path / "judge", encoder), read_attacked([rated]))
     assert {each.name: each.rows for each in attacks} == dict.fromkeys((each.name for each in made.attacks), 60)
 
@@ -56,11 +52,28 @@ def test_test_files_are_judged_and_not_learned_from(tmp_path: Path) -> None:
     other = written(invented_ratings(30, sets=1, seed=3), tmp_path / "other.jsonl")
     rows = [{**json.loads(line), "dataset": "other"} for line in other.read_text().splitlines()]
     other.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    both = train([rated], [other], encoder=encoder, tokens=32)
-    assert both.weights.digest == train([rated], encoder=encoder, tokens=32, validate=False).weights.digest
-    assert both.validation is not None
-    assert list(both.validation.sets) == ["set0", "set1", "other"]
+    both = train_and_validate([rated], [other], encoder, tokens=32)
+    assert both.weights.digest == train([rated], encoder=encoder, tokens=32).weights.digest
+    assert list(both.weights.facts["validation"]["sets"]) == ["set0", "set1", "other"]
+    assert {"identity", "adem", "bleu-4", "rouge-l", "length"} <= set(both.weights.facts["validation"]["mean"])
     assert [each["name"] for each in both.weights.facts["data"]] == ["set0", "set1"]
+    assert "mean of sets with references" in both.to_markdown()
+
+
+def test_a_set_of_equal_ratings_and_one_of_two_contexts_can_be_left_out(tmp_path: Path) -> None:
+    encoder = write_encoder(tmp_path / "encoder")
+    flat, rated = invented_ratings(25, sets=1, seed=7), written(invented_ratings(60, sets=1), tmp_path / "rated.jsonl")
+    flat.values["overall"][:] = 3.0
+    text = written(flat, tmp_path / "flat.jsonl").read_text().replace('"set0"', '"flat"')
+    (tmp_path / "flat.jsonl").write_text(text)
+    rows = [
+        {**json.loads(line), "context": [f"hello {number % 2}"]}
+        for number, line in enumerate(rated.read_text().splitlines())
+    ]
+    (tmp_path / "two.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    for files in (["flat.jsonl", "rated.jsonl"], ["two.jsonl"]):
+        card = train_and_validate([tmp_path / file for file in files], files[:0], encoder, tokens=32)
+        assert "set0" in card.weights.facts["validation"]["sets"]
 
 
 def test_numbers_in_the_file_are_rounded() -> None:
@@ -92,7 +105,7 @@ def test_settings_are_reported_by_the_names_that_people_read(tmp_path: Path) -> 
         "encoder digest": find_encoder(encoder).digest,
         "tokens of a text": 32,
     }
-    adem = train([rated], encoder=encoder, tokens=32, strength=2.0, validate=False)
+    adem = train([rated], encoder=encoder, tokens=32, strength=2.0)
     assert adem.weights.facts["settings"] == {**common, "strength": 2.0, "response strength": 100.0, "rank": 8}
     assert (adem.command, adem.title) == ("dialeval.adem.train(...)", "A judge of dialogue responses")
 

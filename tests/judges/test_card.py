@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from tools.judge_training.validation import HumanCorrelation, Validation, list_validation
+
 from dialeval.judges import training
 from dialeval.judges.attacks import Attack, list_attacks
 from dialeval.judges.judge import SHIPPED, load_judge
-from dialeval.judges.training import HumanCorrelation, Validation, list_validation
 
 NAN = float("nan")
 GOOD = HumanCorrelation(40, 0.456, (-0.05, 0.96))

@@ -189,4 +189,4 @@ def test_a_judge_that_likes_its_own_family_is_found_where_the_models_are_named(
 
 
 def table_texts(agreement: Any) -> list[str]:
-    return [cell for table in describe_result(agreement).tables for line in table.rows for cell in line]
+    return [cell for table in describe_result(agreement).tables for line in table.cells for cell in line]

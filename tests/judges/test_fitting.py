@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tools.judge_training.validation import make_rated_examples
 
 from dialeval.core.errors import SettingError
 from dialeval.judges.fitting import SET_WEIGHT, AdemSettings, fit_adem, make_examples
@@ -63,7 +64,7 @@ def test_settings_are_checked_one_by_one(wrong: dict[str, float]) -> None:
 def test_rows_of_a_shared_context_are_kept_apart(tmp_path: Path) -> None:
     ratings = invented_ratings(12)
     ratings.contexts[1][-1] = ratings.contexts[0][-1].upper() + " !"  # type: ignore[index]
-    examples = make_examples(ratings, tiny_vectors(tmp_path / "e"))
+    examples = make_rated_examples(ratings, tiny_vectors(tmp_path / "e"))
     first, second = examples.select_sets(["set0"]), examples.select_sets(["set1"])
     assert len(second.without_contexts_of(first)) == len(second) - 1
     assert not set(second.without_contexts_of(first).contexts.tolist()) & set(first.contexts.tolist())

@@ -110,7 +110,7 @@ def saved_run(tmp_path: Path, words: tuple[float, float] = (4, 12)) -> Path:
 def test_pairs_of_a_run_match_rows_of_logs_in_other_order(tmp_path: Path) -> None:
     run = toolkit.load(saved_run(tmp_path))
     pairs = list_run_pairs(run)
-    table = run["v2"].rows
+    table = run["v2"].table
     assert table is not None
     assert len(pairs) == len(table)
     for each in pairs:
@@ -120,10 +120,10 @@ def test_pairs_of_a_run_match_rows_of_logs_in_other_order(tmp_path: Path) -> Non
     assert any(each.context_b is not None for each in pairs)
     assert len({each.dialogue for each in pairs}) == 12
     with pytest.raises(SettingError, match="two systems"):
-        list_run_pairs(run, ["v1"])
+        list_run_pairs(toolkit.Run({"v1": run["v1"]}, run.version))
 
 
-def test_compare_asks_ranks_and_writes_pairs(dialeval: Dialeval, tmp_path: Path) -> None:
+def test_pairs_of_a_saved_run_are_asked_and_ranked(dialeval: Dialeval, tmp_path: Path) -> None:
     def answer(request: Body) -> Reply:
         """Prefer the longer one, but now and then the shorter one, in both orders alike."""
         first, second = sides(request)
@@ -134,24 +134,19 @@ def test_compare_asks_ranks_and_writes_pairs(dialeval: Dialeval, tmp_path: Path)
     run = str(saved_run(tmp_path, (7, 9)))
     with ChatServer(answer) as server:
         given = ["--llm-endpoint", server.address, "--llm-model", MODEL, "--llm-cache", str(tmp_path / "c.sqlite")]
-        more = ["--system-model", "v1=judge-3", "--pairs", str(tmp_path / "judged.jsonl")]
-        done = dialeval("compare", run, *given, *more)
+        more = ["--system-model", "v1=judge-3", "--save", str(tmp_path / "judged.jsonl")]
+        done = dialeval("judge", "pairs", run, *given, *more)
         assert done.returncode == 0, done.stderr
         assert "verdict depends on the order" in done.stdout
         assert "of the pairs are no tie" in done.stdout
-        assert "strength" in done.stdout
         assert "same family as judge-3" in done.stdout
         sent = len(server.bodies)
-        again = dialeval("compare", run, *given, "--length", "-f", "json")
+        again = dialeval("judge", "pairs", run, *given, "-f", "json")
         assert len(server.bodies) == sent
-    found = json.loads(again.stdout)
-    assert found["ranking"]["length"] is not None
-    assert found["flips"]["value"] == 0
+    assert json.loads(again.stdout)["flips"]["value"] == 0
     ranked = dialeval("rank", str(tmp_path / "judged.jsonl"), "--length", "-f", "json")
     assert ranked.returncode == 0, ranked.stderr
-    assert json.loads(ranked.stdout)["systems"] == found["ranking"]["systems"]
-    assert "--llm-model" in dialeval("compare", run, "--length").stderr
-    assert dialeval("compare", run, *given, "--trend").returncode == 2
+    assert json.loads(ranked.stdout)["length"] is not None
 
 
 HUMAN = [
@@ -220,7 +215,6 @@ def test_labels_of_a_metric_against_the_majority(tmp_path: Path) -> None:
     assert fit.statistics["agreement"].value == pytest.approx(expected)
     low, high = fit.statistics["kappa"].interval
     assert low < fit.statistics["kappa"].value < high
-    assert found.panel is None
     with pytest.raises(SettingError, match="no metric has values on the scale"):
         measure_label_agreement([{**row, "scores": {"overall": [10, 20]}} for row in rated_rows()], metrics="length")
 
@@ -239,7 +233,7 @@ def test_split_annotators_are_left_out() -> None:
     assert (alone.split, list(alone.labels)) == (0, [1, 2, 3, 4, 5, 6])
 
 
-def test_a_panel_and_its_disputes_as_a_rating_page(dialeval: Dialeval, tmp_path: Path) -> None:
+def test_disputes_of_two_judges_as_a_rating_page(dialeval: Dialeval, tmp_path: Path) -> None:
     """Score by two judges, sample, rate, and compare: the page holds the rows on which judges and people differ."""
     texts = [f"reply {number}" for number in range(40)]
     rows = [{"dialog_id": f"d{n}", "context": [f"q {n}"], "response": text} for n, text in enumerate(texts)]
@@ -265,7 +259,6 @@ def test_a_panel_and_its_disputes_as_a_rating_page(dialeval: Dialeval, tmp_path:
     done = dialeval("agreement", *common, "--labels", "--disputed", "page.html", "--most", "8")
     assert done.returncode == 0, done.stderr
     assert "Cohen's kappa" in done.stdout
-    assert "The 2 judges have an effective number of" in done.stdout
     assert "8 rows to rate again" in done.stderr
     page = (tmp_path / "page.html").read_text()
     wrong = {row["id"] for row in sampled if int(row["response"].split()[1]) % 5 == 0}

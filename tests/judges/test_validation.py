@@ -8,32 +8,33 @@ from pathlib import Path
 import numpy as np
 import pytest
 from scipy.stats import spearmanr
-
-from dialeval.io.packs import Progress
-from dialeval.judges.fitting import AdemSettings, Examples, fit_adem, make_examples
-from dialeval.judges.training import (
+from tools.judge_training.validation import (
+    RatedExamples,
     Validation,
-    _judge_left_out,
-    _split_sets,
     compare_columns,
     correlate,
+    judge_left_out,
+    make_rated_examples,
+    split_sets,
 )
+
+from dialeval.judges.fitting import AdemSettings, fit_adem
 from dialeval.stats.resampling import DEFAULT_RESAMPLES
 from judges.tiny_judges import invented_ratings, tiny_vectors
 
 
-def validation(examples: Examples, progress: Progress | None = None) -> Validation:
-    return compare_columns(_judge_left_out(examples, examples, AdemSettings(), progress), examples)
+def validation(examples: RatedExamples) -> Validation:
+    return compare_columns(judge_left_out(examples, examples, AdemSettings()), examples)
 
 
-def contexts(examples: Examples) -> set[int]:
+def contexts(examples: RatedExamples) -> set[int]:
     return set(examples.contexts.tolist())
 
 
 @pytest.mark.parametrize("sets", [1, 3])
 def test_no_context_is_on_both_sides(tmp_path: Path, sets: int) -> None:
-    examples = make_examples(invented_ratings(90, sets), tiny_vectors(tmp_path / "e"))
-    splits = list(_split_sets(examples, examples))
+    examples = make_rated_examples(invented_ratings(90, sets), tiny_vectors(tmp_path / "e"))
+    splits = list(split_sets(examples, examples))
     assert len(splits) == (5 if sets == 1 else sets)
     assert sorted(row for test, _ in splits for row in test.tolist()) == list(range(90)), "every row is judged once"
     for test, others in splits:
@@ -45,10 +46,8 @@ def test_no_context_is_on_both_sides(tmp_path: Path, sets: int) -> None:
 
 def test_agreement_is_that_of_judges_fitted_to_the_other_sets(tmp_path: Path) -> None:
     ratings = invented_ratings(90)
-    examples = make_examples(ratings, tiny_vectors(tmp_path / "e"))
-    steps: list[tuple[int, int | None]] = []
-    found = validation(examples, lambda *step: steps.append(step))
-    assert steps == [(1, 3), (2, 3), (3, 3)]
+    examples = make_rated_examples(ratings, tiny_vectors(tmp_path / "e"))
+    found = validation(examples)
     assert list(found.sets) == found.referenced == ["set0", "set1", "set2"]
     test = examples.select_sets(["set1"])
     scores = fit_adem(examples.select_sets(["set0", "set2"])).score(test)
@@ -64,7 +63,7 @@ def test_agreement_is_that_of_judges_fitted_to_the_other_sets(tmp_path: Path) ->
 def test_a_set_that_is_not_judged_has_no_agreement(tmp_path: Path) -> None:
     ratings = invented_ratings(90, 3)
     kept = ratings.take(np.array([row for row in range(90) if row % 3 != 1 or row < 30]))
-    examples = make_examples(kept, tiny_vectors(tmp_path / "e"))
+    examples = make_rated_examples(kept, tiny_vectors(tmp_path / "e"))
     found = validation(examples)
     assert list(found.sets) == found.referenced == ["set0", "set2"]
     assert found.mean["identity"].rows == 60

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from dialeval.core import inputs
 from dialeval.core.columns import ColumnData, FieldColumn
 from dialeval.core.inputs import Input
-from dialeval.metrics.check_files import load_checks
+from dialeval.metrics.checks import load_checks
 from laws.worlds import World
 
 

@@ -21,8 +21,8 @@ from dialeval.core.inputs import Column, Input
 from dialeval.judges.adem import Judge
 from dialeval.judges.judge import DialogueJudge
 from dialeval.judges.llm.rubrics import Grades, Parts, Rubric
-from dialeval.metrics.check_files import load_checks
-from dialeval.metrics.encoder import ShippedEncoder
+from dialeval.metrics.checks import load_checks
+from dialeval.metrics.encoder import SentenceVectors
 from dialeval.metrics.words import KnownWords, TrainText, VectorTable
 from dialeval.text.vocabulary import Vocabulary
 from judges.tiny_judges import tiny_dialogue_judge, tiny_judge
@@ -124,7 +124,7 @@ class GradesByDigest:
 
 
 @cache
-def encoder() -> ShippedEncoder:
+def encoder() -> SentenceVectors:
     """An encoder of a few random weights."""
     return tiny_shipped_encoder(Path(mkdtemp(prefix="dialeval-laws-")))
 

@@ -64,7 +64,7 @@ def test_a_small_run_as_json_loads_no_threads_log_or_pages() -> None:
 
 def test_the_registry_loads_no_compiler() -> None:
     program = "from dialeval.metrics.registry import registry; registry().select('all')"
-    assert not loaded_by(program) & (HEAVY - {"rich"})
+    assert not loaded_by(program) & (HEAVY - {"rich", "msgspec"})
 
 
 def test_task_dialogues_and_breakdowns_need_no_compiler() -> None:

@@ -19,7 +19,7 @@ from scipy.optimize import linear_sum_assignment
 import dialeval
 from dialeval.core.errors import DataError, NeedError, SettingError
 from dialeval.metrics.calls import Rule, compare_calls, find_best_pairs
-from dialeval.metrics.check_files import load_checks
+from dialeval.metrics.checks import load_checks
 from laws import calls as world
 
 LOGS = Path(__file__).parents[3] / "shared" / "data" / "logs"

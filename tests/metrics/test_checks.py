@@ -12,7 +12,7 @@ import pytest
 import dialeval
 from conftest import Dialeval
 from dialeval.core.errors import DataError, DialevalError
-from dialeval.metrics.check_files import load_checks
+from dialeval.metrics.checks import load_checks
 
 REPLIES = [
     "Your refund of 20 EUR is on its way.",

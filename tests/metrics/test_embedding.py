@@ -24,7 +24,7 @@ from dialeval.core.columns import ColumnData, RaggedColumn, TextColumn
 from dialeval.core.inputs import Input
 from dialeval.core.result import Result
 from dialeval.metrics.embedding import GreedyMatch
-from dialeval.metrics.encoder import Encoder, ShippedEncoder
+from dialeval.metrics.encoder import Encoder, SentenceVectors
 from dialeval.metrics.encoder_files import Singles, find_encoder
 from dialeval.metrics.words import KnownWords, VectorTable
 from dialeval.text.vocabulary import Vocabulary
@@ -189,16 +189,16 @@ texts = st.lists(st.sampled_from([*WORDS[4:], "cats", "日本", "\U0001f600", "e
 Rows = list[tuple[str, list[str]]]
 
 
-def tiny_shipped_encoder(folder: Path) -> ShippedEncoder:
-    return ShippedEncoder(Encoder(find_encoder(write_encoder(folder / "encoder")), 32))
+def tiny_shipped_encoder(folder: Path) -> SentenceVectors:
+    return SentenceVectors(Encoder(find_encoder(write_encoder(folder / "encoder")), 32))
 
 
 @pytest.fixture(scope="module")
-def encoder(tmp_path_factory: pytest.TempPathFactory) -> ShippedEncoder:
+def encoder(tmp_path_factory: pytest.TempPathFactory) -> SentenceVectors:
     return tiny_shipped_encoder(tmp_path_factory.mktemp("greedy"))
 
 
-def batch_of(rows: Rows, encoder: ShippedEncoder) -> Batch:
+def batch_of(rows: Rows, encoder: SentenceVectors) -> Batch:
     columns: dict[Input, ColumnData] = {
         inputs.RESPONSE: TextColumn.from_strings([response for response, _ in rows]),
         inputs.REFERENCE: RaggedColumn.from_lists([references for _, references in rows]),
@@ -206,7 +206,7 @@ def batch_of(rows: Rows, encoder: ShippedEncoder) -> Batch:
     return Batch(len(rows), columns, Vocabulary(), np.arange(len(rows) + 1), {inputs.ENCODER: encoder})
 
 
-def bert_score(response: str, reference: str, encoder: ShippedEncoder) -> float:
+def bert_score(response: str, reference: str, encoder: SentenceVectors) -> float:
     """As bert-score computes F for one pair without idf and baseline; marks have weight 0 but may be matched."""
     here, there = (vectors.astype(float) for vectors in encoder.encode_tokens([response, reference]))
     if len(here) == 2 or len(there) == 2:
@@ -221,19 +221,19 @@ def bert_score(response: str, reference: str, encoder: ShippedEncoder) -> float:
 
 @given(rows=st.lists(st.tuples(texts, st.lists(texts, min_size=1, max_size=2)), min_size=1, max_size=4))
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_it_is_the_formula(rows: Rows, encoder: ShippedEncoder) -> None:
+def test_it_is_the_formula(rows: Rows, encoder: SentenceVectors) -> None:
     expected = [max(bert_score(response, text, encoder) for text in references) for response, references in rows]
     np.testing.assert_allclose(GreedyMatch().score(batch_of(rows, encoder)), expected, rtol=1e-9, atol=1e-12)
 
 
-def test_it_travels_as_its_place(encoder: ShippedEncoder) -> None:
+def test_it_travels_as_its_place(encoder: SentenceVectors) -> None:
     again = pickle.loads(pickle.dumps(encoder))
     assert again.digest == encoder.digest == f"{encoder.encoder.name}@{encoder.encoder.digest}"
-    assert pickle.loads(pickle.dumps(ShippedEncoder()))._given is None
+    assert pickle.loads(pickle.dumps(SentenceVectors()))._given is None
 
 
 def test_a_text_is_encoded_once_while_it_is_kept(
-    tmp_path: Path, encoder: ShippedEncoder, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, encoder: SentenceVectors, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Batches share references; where there is no room, those of the last texts are kept; results stay the same."""
     met: list[str] = []
@@ -250,7 +250,7 @@ def test_a_text_is_encoded_once_while_it_is_kept(
         found = GreedyMatch().score(batch_of(rows, fresh))
         assert found.tolist() == GreedyMatch().score(batch_of(rows, encoder)).tolist()
     assert sorted(met) == ["a dog", "hello", "the cat"]
-    monkeypatch.setattr("dialeval.metrics.encoder.KEPT_TOKENS", 4)
+    monkeypatch.setattr("dialeval.metrics.encoder.MOST_KEPT", 4 * encoder.encoder.dimension)
     for text in ("the cat sat", "hello", "the cat sat"):
         np.testing.assert_array_equal(fresh.encode_tokens([text])[0], encode([text])[0])
     assert met.count("the cat sat") == 2

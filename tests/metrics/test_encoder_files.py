@@ -32,16 +32,6 @@ def test_what_is_not_understood_is_refused(tmp_path: Path) -> None:
         Encoder(find_encoder(pickled), 16).encode(["x"])
 
 
-def test_a_name_is_found_in_the_hub_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    entry = tmp_path / "hub" / "models--sentence-transformers--tiny"
-    write_encoder(entry / "snapshots" / "abc")
-    (entry / "refs").mkdir()
-    (entry / "refs" / "main").write_text("abc")
-    monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "hub"))
-    assert find_encoder("tiny").folder == entry / "snapshots" / "abc"
-    assert find_encoder("sentence-transformers/tiny").name == "sentence-transformers/tiny"
-
-
 def test_other_weights_under_the_pinned_name_are_refused(tmp_path: Path) -> None:
     folder = write_encoder(tmp_path / "tiny")
     with pytest.raises(DataError, match="holds other weights than the pinned ones"):

@@ -100,7 +100,7 @@ def test_slices_have_the_interval_of_an_evaluation() -> None:
     tasks = [[True, False, True], [True, True, True], [False, False, True], [False, False, False]] * 3
     run = dialeval.evaluate(rows(*tasks), metrics="pass-hat,flips")["system"]
     alone = dialeval.evaluate(rows(*tasks[:5]), metrics="pass-hat,flips")["system"]
-    table = run.rows
+    table = run.table
     assert table is not None
     part = cut(run, np.flatnonzero(table.clusters < 5))
     for key, estimate in alone.items():

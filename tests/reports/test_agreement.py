@@ -15,7 +15,7 @@ from rich.console import Console
 
 import dialeval
 from analysis.test_agreement import rated
-from dialeval.analysis.metric_ranking import MetricRanking, Place
+from dialeval.analysis.agreement import MetricRanking, Place
 from dialeval.reports.analyses import state_verdict
 from dialeval.reports.documents import FORMATS, lay_out
 

@@ -26,7 +26,7 @@ HERE = sample_data.folder()
 def result(items: dict[str, list[float]], rows: RowTable | None, level: Level = Level.TURN) -> Result:
     columns = {key: np.array(values) for key, values in items.items()}
     return Result(
-        {key: Estimate(0.5, 0.1, len(c), len(c), scores=c, level=level) for key, c in columns.items()}, rows=rows
+        {key: Estimate(0.5, 0.1, len(c), len(c), scores=c, level=level) for key, c in columns.items()}, table=rows
     )
 
 
@@ -102,7 +102,7 @@ def test_only_the_new_turns_of_a_context_are_held() -> None:
     assert side["roles"] is None
 
 
-def test_of_many_rows_the_most_different_and_a_sample_are_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_of_many_rows_the_most_different_are_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "MOST_ROWS", 10)
     far = [7, 13, 40, 77, 99]
     base = np.zeros(100)

@@ -75,8 +75,8 @@ def test_markdown_escapes_names_and_leaves_figures() -> None:
 def test_html_escapes_names_and_figures() -> None:
     shown = format_html_table(Table(["<n>", "a\x1b"], [["<b>", "<i>"]]))
     assert shown == (
-        "<table><thead><tr><th>&lt;n&gt;</th><th>a\\x1b</th></tr></thead>"
-        "<tbody><tr><th>&lt;b&gt;</th><td>&lt;i&gt;</td></tr></tbody></table>"
+        '<table><thead><tr><th scope="col">&lt;n&gt;</th><th scope="col">a\\x1b</th></tr></thead>'
+        '<tbody><tr><th scope="row">&lt;b&gt;</th><td>&lt;i&gt;</td></tr></tbody></table>'
     )
 
 

@@ -30,7 +30,7 @@ LOW: Floats = RANDOM.uniform(0.1, 0.3, 80)
 def result(items: Floats, key: str = "bleu-4", signature: str | None = None) -> Result:
     signed = Signature.of(signature or key, n=4)
     made = Estimate(float(items.mean()), float(items.std()), len(items), len(items), scores=items, signature=signed)
-    return Result({key: made.with_confidence(1.97)}, rows=RowTable(np.arange(len(items) + 1)))
+    return Result({key: made.with_confidence(1.97)}, table=RowTable(np.arange(len(items) + 1)))
 
 
 def first_table(run: Run, kind: str) -> str:
@@ -103,11 +103,9 @@ def test_systems_that_cannot_be_compared_say_why() -> None:
 
 
 def test_floors_and_ceilings_are_shown_and_names_are_text() -> None:
-    shares = {HOSTILE: {"bleu-4": {"share": 0.5}}, "b": {"bleu-4": {"share": -0.2}}}
-    run = Run({HOSTILE: result(LOW), "b": result(LOW)}, "0", details={"standing": shares})
-    page = Page(render(run))
-    assert "50%" in page.text
-    assert "20%" in page.text
+    floor = Result(result(LOW).estimates, role="floor")
+    page = Page(render(Run({HOSTILE: result(LOW), "b": result(LOW), f"floor/{HOSTILE}": floor}, "0")))
+    assert "Floors and ceilings" in page.text
     assert not page.of("img")
 
 

@@ -176,7 +176,7 @@ def test_a_run_is_compared_if_it_has_two_systems_that_can_be() -> None:
         "b: Paired design: the systems have the same 40 rows, matched by position.",
         "c: Unpaired design: 40 rows of a and 20 of c are compared as independent samples.",
     ]
-    unknown = judge_run(Run({"a": run["a"], "b": with_fields(run["b"], rows=None)}, run.version))
+    unknown = judge_run(Run({"a": run["a"], "b": with_fields(run["b"], table=None)}, run.version))
     assert unknown.comparison is None
     assert unknown.sentences[0].startswith("Not compared: b cannot be compared with a: the run does not record")
 

@@ -17,16 +17,6 @@ from dialeval.stats.resampling import Influence
 CLUSTERS = st.lists(st.tuples(st.integers(-4, 9), st.integers(1, 4)), min_size=2, max_size=4)
 
 
-def test_resamples_know_the_error_of_the_mean() -> None:
-    """The influences of clusters of equal size have the jackknife's error, which is that of Student."""
-    sums = np.random.default_rng(3).normal(5, 2, 12)
-    clusters = ClusterSums(sums, np.ones(12))
-    drawn = clusters.resample(50, 1)
-    assert drawn.influence.error == pytest.approx(sums.std(ddof=1) / math.sqrt(12))
-    assert drawn.influence.error**2 == pytest.approx(clusters.spread.variance)
-    assert (len(drawn.values), drawn.influence.value) == (50, clusters.mean)
-
-
 def test_degrees_of_freedom_are_those_of_equal_clusters() -> None:
     """Kish's effective number of clusters less one, whether units are clusters or groups of them."""
     weights = np.array([1.0, 1.0, 2.0, 4.0])

@@ -1,4 +1,4 @@
-"""Agreement about labels, against other implementations and by hand; panels of judges."""
+"""Agreement about labels, against other implementations and by hand."""
 
 from __future__ import annotations
 
@@ -8,18 +8,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dialeval.core.arrays import Floats, Ints
+from dialeval.core.arrays import Ints
 from dialeval.stats.labels import (
     STATISTICS,
     compare_labels,
     correct_rate,
     count_confusions,
-    estimate_effective_judges,
     estimate_rate_size,
     label_statistics,
     plan_pairs,
 )
-from dialeval.stats.resampling import jackknife
 
 labels = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), min_size=3, max_size=40)
 
@@ -105,39 +103,6 @@ def test_dialogues_widen_intervals() -> None:
     for name in STATISTICS:
         assert over_rows[name][0] == over_dialogues[name][0]
         assert np.diff(over_dialogues[name][1]) > 1.3 * np.diff(over_rows[name][1])
-
-
-def panel(rng: np.random.Generator, shared: float, judges: int = 4, rows: int = 2000) -> tuple[Floats, Floats]:
-    human = rng.normal(size=rows)
-    common = rng.normal(size=(rows, 1))
-    own = rng.normal(size=(rows, judges))
-    return human[:, None] * 2 + np.sqrt(shared) * common + np.sqrt(1 - shared) * own, human
-
-
-@pytest.mark.parametrize(("shared", "number"), [(0.0, 4.0), (0.5, 4 / (1 + 3 * 0.5)), (0.999, 1.0)])
-def test_the_effective_number_of_judges(shared: float, number: float) -> None:
-    values, human = panel(np.random.default_rng(2), shared)
-    found, (low, high) = estimate_effective_judges(values, human, np.arange(len(human)) // 4, 0.95)
-    assert found == pytest.approx(number, rel=0.08)
-    assert low < number * 1.02
-    assert high > number * 0.98
-
-
-def effective_by_hand(values: Floats, human: Floats) -> float:
-    """The errors of judges are residuals of a fit to the ratings; n^2 over the sum of their correlations."""
-    design = np.column_stack([np.ones(len(human)), human])
-    errors = values - design @ np.linalg.lstsq(design, values, rcond=None)[0]
-    return float(values.shape[1] ** 2 / np.corrcoef(errors.T).sum())
-
-
-def test_the_effective_number_of_judges_written_out() -> None:
-    values, human = panel(np.random.default_rng(3), 0.4, judges=3, rows=20)
-    dialogue = np.array([0, 0, 3, 3, 3, 4, 5, 5, 6, 6, 6, 6, 8, 8, 9, 9, 9, 10, 10, 10])
-    found, interval = estimate_effective_judges(values, human, dialogue, 0.9)
-    assert found == pytest.approx(effective_by_hand(values, human))
-    names, sizes = np.unique(dialogue, return_counts=True)
-    without = np.array([effective_by_hand(values[dialogue != name], human[dialogue != name]) for name in names])
-    assert interval == pytest.approx(jackknife(found, without, sizes.astype(np.float64)).interval(0.9))
 
 
 @pytest.mark.parametrize(

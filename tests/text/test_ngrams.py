@@ -21,9 +21,8 @@ from dialeval.core.arrays import Ints, offsets_of
 from dialeval.core.columns import RaggedColumn, TextColumn
 from dialeval.core.contributions import ClusteredRows, Resamples, RowWords
 from dialeval.core.validation import InvalidError
-from dialeval.text import ngrams, resampled
-from dialeval.text.ngrams import NgramColumn, NgramCounts
-from dialeval.text.resampled import NgramValues, count_ngrams, row_sums
+from dialeval.text import ngrams
+from dialeval.text.ngrams import NgramColumn, NgramCounts, NgramValues, count_ngrams, row_sums
 from dialeval.text.row_digests import digest_lists, digest_prompts
 from dialeval.text.tokenizers import tokenize
 from dialeval.text.vocabulary import Vocabulary
@@ -218,7 +217,7 @@ def test_values_are_found_by_key(table: dict[int, float], others: list[int], man
     asked = [*others, *list(table)[::-1], *others]
     with pytest.MonkeyPatch.context() as patch:
         if many:
-            patch.setattr(resampled, "_CACHED_KEYS", 0)
+            patch.setattr(ngrams, "_CACHED_KEYS", 0)
         found = values.look_up(np.array(asked, np.int64))
     np.testing.assert_array_equal(found, [table.get(key, np.nan) for key in asked])
 

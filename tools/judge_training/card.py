@@ -6,10 +6,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from tools.judge_training.validation import show_number, show_spearman
+
 from dialeval.core.validation import parse_toml
 from dialeval.judges.attacks import Attack, list_attacks
 from dialeval.judges.judge import JudgeWeights
-from dialeval.judges.training import Rows, begin_card, show_number, show_spearman, to_code, write_card_table
+from dialeval.judges.training import Rows, begin_card, to_code, write_card_table
 
 _TEXTS = parse_toml((Path(__file__).parent / "card.toml").read_bytes(), "card.toml", "check out the repository again")
 _COLUMNS = ("judge", "judge with references")

@@ -38,6 +38,7 @@ import torch
 import torch.nn.functional as F  # noqa: N812
 from tools.judge_training.pairs import Pairs, factors, in_eight_bits
 from tools.judge_training.transformer import PieceBatch, TorchTransformer, flatten_name, sum_rows, to_tensor
+from tools.judge_training.validation import number_contexts
 from torch import Tensor, nn
 
 from dialeval.core.arrays import Floats, Ints
@@ -45,7 +46,7 @@ from dialeval.core.columns import DIGEST_LENGTH
 from dialeval.core.errors import SettingError
 from dialeval.core.files import write_bytes
 from dialeval.io.ratings import OVERALL, Ratings
-from dialeval.judges.fitting import number_contexts, rescale
+from dialeval.judges.fitting import rescale
 from dialeval.judges.judge import HEADS, Changes, PairShape, merge_changes
 from dialeval.judges.trainer import descend
 from dialeval.metrics.encoder_files import EncoderFiles, Singles

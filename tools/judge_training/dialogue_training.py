@@ -38,6 +38,7 @@ from tools.judge_training.pairs import (
     shape_within,
     together,
 )
+from tools.judge_training.validation import correlate
 
 from dialeval.core.arrays import Floats, Ints
 from dialeval.core.errors import SettingError
@@ -56,7 +57,7 @@ from dialeval.judges.judge import (
     softmax,
     split_heads,
 )
-from dialeval.judges.training import ATTACKED_ROWS, correlate, round_numbers, sample_rows
+from dialeval.judges.training import ATTACKED_ROWS, round_numbers, sample_rows
 from dialeval.metrics.encoder_files import MINILM, EncoderFiles, find_encoder
 
 _LONG_TURN = 8

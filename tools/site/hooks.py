@@ -39,7 +39,6 @@ BROUGHT = {
 """Pages and pictures outside of docs/, each with its place in the site."""
 MADE = {
     "commands.md": reference.commands_page,
-    "schemas.md": reference.schemas_page,
 }
 GALLERY = "report.md", "## Gallery\n"
 STACKED_COLUMNS, STACKED_CHARACTERS = 3, 60
@@ -60,7 +59,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Add the pages that are not in docs/."""
     texts = {place: (ROOT / name).read_text(encoding="utf-8") for name, place in BROUGHT.items()}
     texts |= {place: made() for place, made in MADE.items()}
-    texts |= {**dict(metrics.pages()), **dict(reference.schemas())}
+    texts |= dict(metrics.pages())
     for place, text in texts.items():
         files.append(File.generated(config, place, content=text))
     with TemporaryDirectory() as folder:

@@ -27,6 +27,7 @@ from dialeval.suites.sgd import FRAMES, SPANS
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGES = ("metrics.md", "floors.md")
+_CEILING = "ceiling (Pearson)"
 """Pages with tables about metrics."""
 ARROWS = {"higher": "higher", "lower": "lower", None: "neither"}
 GIVEN = {
@@ -245,8 +246,8 @@ def _baselines(metric: MetricClass, said: Sequence[Table]) -> Iterator[str]:
 
 
 def _people(metric: MetricClass, said: Sequence[Table]) -> Iterator[str]:
-    """Agreement with human ratings: a line per data set, a column per metric of the family and one for an annotator."""
-    (measured,) = (each for each in said if any(row[0] == "one annotator" for row in each.rows))
+    """Agreement with human ratings: a line per data set, a column per metric of the family and the ceiling."""
+    (measured,) = (each for each in said if any(row[0] == _CEILING for row in each.rows))
     lines = {row[0]: row[1:] for row in measured.rows}
     own = {name: cells for name, cells in lines.items() if metric in map(_family, quoted(name))}
     if not own:
@@ -254,9 +255,10 @@ def _people(metric: MetricClass, said: Sequence[Table]) -> Iterator[str]:
     yield "## Agreement with human ratings"
     yield (
         "Pearson / Spearman with the mean human rating of single replies; `^`: above the length of the reply. "
-        '"One annotator" is the ceiling. [How it was measured](../floors.md#agreement-of-metrics-with-human-ratings).'
+        f'"{_CEILING}" is the highest correlation to be expected. '
+        "[How it was measured](../floors.md#agreement-of-metrics-with-human-ratings)."
     )
-    shown = {"rated replies": lines["rated replies"], **own, "one annotator": lines["one annotator"]}
+    shown = {"rated replies": lines["rated replies"], **own, _CEILING: lines[_CEILING]}
     yield table(
         ["data", *shown],
         [[name, *(cells[column] for cells in shown.values())] for column, name in enumerate(measured.head[1:])],

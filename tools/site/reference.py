@@ -1,8 +1,7 @@
-"""Reference pages that are made from the code: the help of every command, and the schemas of files."""
+"""Reference pages that are made from the code: the help of every command."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 
 import click
@@ -10,40 +9,6 @@ from tools.site.tables import table
 
 from dialeval.cli.main import dialeval_command
 from dialeval.io.row_shapes import OWN, SHAPES
-from dialeval.reports.schemas import WRITTEN, make_schema
-
-SCHEMAS = """\
-# Files and their schemas
-
-A JSON Schema (draft 2020-12) for each JSON that dialeval writes. `dialeval schema NAME` prints it, so that a program
-can check what it reads without this page:
-
-```sh
-dialeval schema run > run.schema.json
-```
-
-Later versions may add fields ([versions](trust.md#saved-files)). In printed JSON (`-f json`), a number that could
-not be computed is null.
-
-TABLE
-
-Next to `run.json` a saved run has tables in Parquet, whose columns are named in them: `scores.parquet` (a value per row
-and metric), `rows.parquet` (texts, dialogues and turns) and `contributions.parquet` (what rows add to values of all
-rows together). A run in chunks has several of the first two (`scores-00000.parquet` and so on), which `run.json` lists
-in order.
-"""
-
-
-def schemas_page() -> str:
-    """What dialeval writes, with its schemas."""
-    rows = [[f"[`{name}`](schemas/{name}.schema.json)", each.file, each.by] for name, each in WRITTEN.items()]
-    return SCHEMAS.replace("TABLE", table(["schema", "file", "written by"], rows))
-
-
-def schemas() -> Iterator[tuple[str, str]]:
-    """The place and the text of each schema."""
-    for name in WRITTEN:
-        yield f"schemas/{name}.schema.json", json.dumps(make_schema(name), indent=2) + "\n"
 
 
 def list_formats(page: str) -> str:

@@ -15,16 +15,27 @@ coefficients of all metrics at one level are one family (Holm), since they are i
 where the kurtosis of the metric or of the ratings is above 6, twice that of normal values: it then rests on few points,
 intervals may be too narrow, and a warning says so. Coefficients are to be read against the ceiling that the annotators
 set (`correlation.measure_ceiling`; a Pearson correlation above it is flagged), and the length of the response, which
-needs no reference and no model (`list_not_above`). `metric_ranking` tests which metrics differ.
+needs no reference and no model (`list_not_above`). `rank_metrics` tests which metrics differ.
+
+Metrics are ranked by Spearman's rho with the human scores, turned so that higher is better (`find_direction`). Two
+metrics are compared by a bootstrap that draws whole dialogues and gives both metrics the same resamples:
+
+    t = (rho1 - rho2) / (standard deviation of rho1 - rho2 over the resamples * sqrt(k / (k - 1)))
+
+with k dialogues and k - 1 degrees of freedom, two-sided; p is adjusted for all pairs (Holm). At the level of systems
+whole systems are drawn instead, from `FEWEST_SYSTEMS` systems on. Groups are letters, as in the compact displays of
+statisticians: two metrics share a letter exactly if they do not differ significantly. A metric may be in several
+groups, for it may be close to two others that differ.
 """
 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from itertools import product
+from itertools import combinations, product
 from os import PathLike, cpu_count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -33,20 +44,18 @@ import msgspec
 import numpy as np
 from msgspec import Struct
 
-from dialeval.analysis.matching import RatedRows, bring_to_one_scale, match_ratings, score_ratings
-from dialeval.analysis.metric_ranking import (
-    CONTROL,
+from dialeval.analysis.matching import (
     FEWEST_SYSTEMS,
     LEVELS,
-    RANKED_BY,
-    MetricRanking,
     NoPointsError,
+    RatedRows,
+    bring_to_one_scale,
     find_used_rows,
     keep_common_rows,
-    list_not_above,
     make_points,
+    match_ratings,
     number_points,
-    rank_metrics,
+    score_ratings,
 )
 from dialeval.analysis.pairing import find_keys
 from dialeval.core.arrays import Floats
@@ -60,9 +69,9 @@ from dialeval.core.version import __version__
 from dialeval.engine.plan import list_fields
 from dialeval.engine.resources import Resources
 from dialeval.io.ratings import OVERALL, Ratings, read_ratings
-from dialeval.metrics.registry import split_names
+from dialeval.metrics.registry import registry, split_names
 from dialeval.stats.correlation import NAMES, Ceiling, Points, kurtosis, measure_ceiling, measure_highest_correlation
-from dialeval.stats.intervals import DEFAULT_LEVEL
+from dialeval.stats.intervals import DEFAULT_LEVEL, two_sided_p
 from dialeval.stats.resampling import (
     DEFAULT_RESAMPLES,
     DEFAULT_SEED,
@@ -72,7 +81,7 @@ from dialeval.stats.resampling import (
     jackknife,
     leave_out_clusters,
 )
-from dialeval.stats.significance import holm
+from dialeval.stats.significance import find_homogeneous_groups, holm, letter_display
 from dialeval.text.tokenizers import Tokenizer
 
 if TYPE_CHECKING:
@@ -82,7 +91,12 @@ LEAST_SPREAD = 1e-9
 """Of ratings, relative to their size."""
 HEAVY_TAILS = 6.0
 """The kurtosis of metric or ratings above which Pearson's r rests on few points; that of normal values is 3."""
-
+RANKED_BY = "spearman"
+SIGNIFICANT = 0.05
+CONTROL = "length"
+"""The metric that every other is compared with."""
+_ROUNDING = 1e-12
+"""Two correlations that differ by less than that are equal."""
 
 Interval = tuple[float, float]
 
@@ -144,6 +158,37 @@ class Correlation(Record, frozen=True, kw_only=True):
             found |= {name: getattr(self, name), f"{name}_low": low, f"{name}_high": high}
             found |= {f"{name}_{p}": getattr(self, f"{name}_{p}") for p in ("p", "adjusted_p")}
         return found if self.reason is None else dict.fromkeys(found)
+
+
+class Place(Struct, frozen=True):
+    """A metric in the ranking."""
+
+    metric: str
+    value: float
+    """Its correlation, turned so that higher is better."""
+    turned: bool
+    """Whether that is -1 times its correlation."""
+    groups: str
+    """A letter for each group that it is in."""
+
+
+class MetricRanking(Struct, frozen=True):
+    """The metrics that have coefficients at one level, the best first."""
+
+    by: str
+    level: str
+    tests: int
+    """The pairs that were tested."""
+    metrics: Sequence[Place]
+    test: str = ""
+    """The test of the difference of two correlations."""
+    p: Mapping[str, Mapping[str, float]] = {}
+    """The adjusted p-value of each two metrics, the better one first; NaN where they were not tested."""
+
+    def differ(self, one: str, other: str) -> bool:
+        """Return whether two metrics differ significantly: they share no letter."""
+        groups = [re.findall("[a-z][0-9]*", place.groups) for place in self.metrics if place.metric in (one, other)]
+        return len(groups) == 2 and set(groups[0]).isdisjoint(groups[1])
 
 
 class Control(Struct, frozen=True):
@@ -517,3 +562,57 @@ def _list_warnings(rows: RatedRows, found: Mapping[str, Mapping[str, Correlation
     if systems and max(systems) < FEWEST_SYSTEMS:
         warnings.append(f"{max(systems)} systems: no intervals at system level, which need {FEWEST_SYSTEMS} systems")
     return warnings
+
+
+def find_direction(metric: str, correlation: float) -> float:
+    """Return 1, or -1 where lower values are better; where neither is, the sign of the correlation."""
+    try:
+        better = registry().parse(metric).better
+    except SettingError:  # a result of a family that is no metric of its own
+        better = "higher"
+    return {"higher": 1.0, "lower": -1.0, None: math.copysign(1.0, correlation)}[better]
+
+
+def rank_metrics(
+    level: str, values: Mapping[str, float], samples: Mapping[str, Floats], clusters: int
+) -> MetricRanking:
+    """Rank metrics by their correlations; `samples` are those of resamples of `clusters` dialogues or systems."""
+    signs = {metric: find_direction(metric, value) for metric, value in values.items()}
+    turned = {metric: signs[metric] * value for metric, value in values.items()}
+    ps = compare_pairs(turned, {metric: signs[metric] * samples[metric] for metric in values}, clusters)
+    order = sorted(values, key=lambda metric: -turned[metric])
+    different = {frozenset(pair) for pair, p in ps.items() if p < SIGNIFICANT}
+    letters = letter_display(find_homogeneous_groups(order, different))
+    places = [Place(metric, turned[metric], signs[metric] < 0, letters[metric]) for metric in order]
+    over = f"{clusters} {'systems' if level == 'system' else 'dialogues'}"
+    test = f"paired bootstrap of the difference in {RANKED_BY} over {over}, Student's t, adjusted by Holm"
+    known = ps | {(other, one): p for (one, other), p in ps.items()}
+    table = {one: {other: known[one, other] for other in order[at:]} for at, one in enumerate(order[:-1], 1)}
+    return MetricRanking(RANKED_BY, level, sum(not math.isnan(p) for p in ps.values()), places, test, table)
+
+
+def compare_pairs(
+    values: Mapping[str, float], samples: Mapping[str, Floats], clusters: int
+) -> dict[tuple[str, str], float]:
+    """Return the p of the difference of every two metrics, in the order in which they were given, adjusted by Holm."""
+    pairs = list(combinations(values, 2))
+    ps = [_compute_p(values[one] - values[other], samples[one] - samples[other], clusters) for one, other in pairs]
+    return dict(zip(pairs, holm(ps), strict=True))
+
+
+def list_not_above(ranking: MetricRanking, control: str) -> list[str]:
+    """Return the metrics that are not significantly better than a control; none where that has no coefficient."""
+    values = {place.metric: place.value for place in ranking.metrics}
+    others = [metric for metric in values if metric != control and control in values]
+    return [metric for metric in others if values[metric] < values[control] or not ranking.differ(metric, control)]
+
+
+def _compute_p(difference: float, samples: Floats, clusters: int) -> float:
+    """Return the two-sided p of a difference, from its values in resamples; NaN with fewer than two of them."""
+    known = samples[~np.isnan(samples)]
+    if clusters < 2 or len(known) < 2:
+        return math.nan
+    error = float(known.std(ddof=1)) * math.sqrt(clusters / (clusters - 1))
+    if error <= _ROUNDING or abs(difference) <= _ROUNDING:
+        return 1.0
+    return two_sided_p(difference / error, clusters - 1)

@@ -167,10 +167,10 @@ def align(left: Result, right: Result, design: DesignName | None = None) -> Alig
     """Match the rows of a system with those of the baseline; SettingError where the asked design is impossible."""
     if design is not None and design not in DESIGNS:
         raise SettingError(f"the designs are {', '.join(DESIGNS)}, not {design!r}")
-    if left.rows is None or right.rows is None:
+    if left.table is None or right.table is None:
         raise SettingError(f"{NO_DIALOGUES}; score the responses again and save the per-row scores")
-    tables = left.rows, right.rows
-    units, rows = _count_units(*tables), (len(left.rows), len(right.rows))
+    tables = left.table, right.table
+    units, rows = _count_units(*tables), (len(left.table), len(right.table))
     match, by, notes = _match_tables(*tables, design)
     common, matched = len(match.left), (int(match.left_rows.sum()), int(match.right_rows.sum()))
     complete = units == (common, len(match.right)) and matched == rows
@@ -206,7 +206,7 @@ def align(left: Result, right: Result, design: DesignName | None = None) -> Alig
 
 def are_lines(results: Iterable[Result]) -> bool:
     """Return whether the rows of all systems are lines of text files whose dialogues are not known."""
-    known = [(PurePath(result.source or "").name, result.rows) for result in results]
+    known = [(PurePath(result.source or "").name, result.table) for result in results]
     return bool(known) and all(".txt" in name and rows is not None and rows.dialogues is None for name, rows in known)
 
 
@@ -451,19 +451,6 @@ class AlignedDialogues:
         """Return the dialogues that both systems have, the largest loss of a system first."""
         sign = -1.0 if find_better(self.results, key) == "lower" else 1.0
         gains = sign * self.differences(system, key)
-        order = np.argsort(gains, kind="stable")
-        return order[np.isfinite(gains[order])]
-
-    def order_turns(self, system: str, key: str, dialogue: int) -> Ints:
-        """Return the turns of a dialogue with the largest loss first; none where turns are not paired or scored."""
-        first, here = self.systems[0], np.array([dialogue])
-        rows = [self.find_rows(name, here)[0] for name in (first, system)]
-        scores = [self.results[name][key].scores for name in (first, system)]
-        whole = self.results[system][key].level is Level.DIALOGUE or not self.pairs_rows(system)
-        if whole or scores[0] is None or scores[1] is None:
-            return np.zeros(0, np.int64)
-        sign = -1.0 if find_better(self.results, key) == "lower" else 1.0
-        gains = sign * (scores[1][rows[1]] - scores[0][rows[0]])
         order = np.argsort(gains, kind="stable")
         return order[np.isfinite(gains[order])]
 

@@ -17,7 +17,7 @@ from dataclasses import replace as replace_fields
 from inspect import signature
 from itertools import islice
 from os import PathLike
-from typing import Any
+from typing import Any, NamedTuple
 
 from msgspec import to_builtins
 from msgspec.structs import asdict, replace
@@ -31,7 +31,6 @@ from dialeval.analysis.difference import (
     Baseline,
     Difference,
     Settings,
-    Test,
     Tested,
     exchange_means,
     subtract_estimates,
@@ -41,7 +40,6 @@ from dialeval.analysis.pairing import (
     Runs,
     Selection,
     Weight,
-    adjust_families,
     describe_estimand,
     find_key,
     select,
@@ -60,8 +58,8 @@ from dialeval.core.run_schema import Record
 from dialeval.core.validation import JsonObject
 from dialeval.core.version import __version__
 from dialeval.stats.intervals import DEFAULT_LEVEL
-from dialeval.stats.resampling import DEFAULT_RESAMPLES, DEFAULT_SEED
-from dialeval.stats.significance import find_homogeneous_groups
+from dialeval.stats.resampling import DEFAULT_RESAMPLES, DEFAULT_SEED, has_all_swaps
+from dialeval.stats.significance import find_homogeneous_groups, westfall_young
 
 MOST_TRIALS = 1_000_000
 """The most that are made where their number is not given."""
@@ -106,11 +104,10 @@ class Comparison(Tabular, Displayable, Record, frozen=True, kw_only=True):
     Attributes:
         baseline: The system that the others are compared with.
         systems: The other systems.
-        test: The test, `randomization` or `bootstrap`.
         alpha: The significance level.
         confidence: The confidence level of the intervals.
-        resamples: Resamples of the bootstrap.
-        trials: Trials of the randomization test.
+        resamples: Resamples of the bootstrap that intervals are from.
+        trials: Trials of the randomization test of the metrics of the panel.
         seed: The seed of resamples and trials.
         detect: The difference for which the number of dialogues needed was computed.
         designs: By system, how its rows or dialogues relate to those of the baseline.
@@ -139,7 +136,6 @@ class Comparison(Tabular, Displayable, Record, frozen=True, kw_only=True):
 
     baseline: str
     systems: list[str]
-    test: Test
     alpha: float
     confidence: float
     resamples: int
@@ -248,33 +244,41 @@ def dump_comparison(comparison: Comparison, **settings: object) -> bytes:
     return validation.dump(_spell_infinite(to_builtins(saved, enc_hook=float)))
 
 
-def load_comparison(path: str | PathLike[str], run: Run, **settings: object) -> Comparison | None:
+def load_comparison(path: str | PathLike[str], run: Run, **settings: Any) -> Comparison | None:
     """Return the comparison that was saved with a run, if `compare` would give the same with these arguments.
+
+    Where it is only that of the panel, all other metrics are tested now.
 
     Raises:
         DataError: What was saved is no comparison, or that of another run.
     """
-    document = read_comparison(path)
-    if document is None:
-        return None
-    saved = validation.convert(document, SavedComparison, str(path), "delete the run, and score again", strict=False)
-    if not {saved.comparison.baseline, *saved.comparison.systems} <= run.keys():
+    saved = _read_saved(path)
+    if saved is None or not {saved.comparison.baseline, *saved.comparison.systems} <= run.keys():
         return None
     changed = _drop_defaults(settings)
     if changed.get("baseline") == saved.comparison.baseline:
         changed["baseline"] = saved.settings.get("baseline")
     if "most_tests" not in saved.settings:
         changed.pop("most_tests", None)
-    return saved.comparison if (saved.dialeval, saved.settings) == (__version__, _drop_defaults(changed)) else None
+    changed = _drop_defaults(changed)
+    if saved.dialeval != __version__:
+        return None
+    if saved.settings == changed:
+        return saved.comparison
+    panel = {name: value for name, value in saved.settings.items() if name != "metrics"}
+    return compare_tested(run, **settings, saved=saved.comparison)[0] if panel == changed else None
 
 
 def load_choices(path: str | PathLike[str]) -> JsonObject:
     """Return the margin, clusters and replicates of the comparison that was saved with a run."""
+    settings = saved.settings if (saved := _read_saved(path)) is not None else {}
+    return {name: settings[name] for name in ("margin", "cluster", "replicate") if name in settings}
+
+
+def _read_saved(path: str | PathLike[str]) -> SavedComparison | None:
+    remedy = "delete the run, and score again"
     document = read_comparison(path)
-    if document is None:
-        return {}
-    saved = validation.convert(document, SavedComparison, str(path), "delete the run, and score again", strict=False)
-    return {name: saved.settings[name] for name in ("margin", "cluster", "replicate") if name in saved.settings}
+    return None if document is None else validation.convert(document, SavedComparison, str(path), remedy, strict=False)
 
 
 def _drop_defaults(settings: Mapping[str, object]) -> dict[str, object]:
@@ -299,7 +303,6 @@ def compare(
     baseline: str | None = None,
     systems: Iterable[str] | None = None,
     metrics: str | Iterable[str] | None = None,
-    test: Test = "randomization",
     alpha: float = DEFAULT_ALPHA,
     confidence: float = DEFAULT_LEVEL,
     resamples: int = DEFAULT_RESAMPLES,
@@ -326,11 +329,9 @@ def compare(
         baseline: The system that the others are compared with; None: the first.
         systems: Only these systems; None: all but floor and ceiling systems.
         metrics: Only these metrics; None: all.
-        test: `"randomization"` (approximate randomization, which swaps whole dialogues between the two systems) or
-            `"bootstrap"`.
         alpha: The significance level.
         confidence: The confidence level of the intervals.
-        resamples: Resamples of the bootstrap.
+        resamples: Resamples of the bootstrap that intervals are from.
         trials: Trials of the randomization test; None: enough for the number of tests, and more where a p-value is so
             near alpha that another seed might decide otherwise.
         seed: The seed of resamples and trials.
@@ -383,47 +384,47 @@ def compare_tested(
     margin: float | Mapping[str, float] | None = None,
     cluster: str | None = None,
     replicate: str | None = None,
+    saved: Comparison | None = None,
     **given: Any,
 ) -> tuple[Comparison, list[Tested]]:
-    """Return what `compare` does, and the differences with what they are adjusted by for further tests."""
+    """Return what `compare` does, and the differences with what they are adjusted by for further tests.
+
+    `saved`: a comparison of the panel by the same arguments, which is not tested again.
+    """
     settings = Settings(trials=LEAST_TRIALS if trials is None else trials, **given)
-    alpha = settings.alpha
     selection = select(runs, baseline, systems, metrics, design, weight, most_tests, cluster, replicate)
     fields = check_adjusted(adjust, selection.known, [selection.first, *selection.others])
-    if trials is None:
-        tests = [key for keys in selection.tested.values() for key in keys]
-        inside = sum(key in selection.panel for key in tests)
-        more = math.comb(len(selection.others), 2) if pairwise else 0
-        more = more if more <= (most_tests or more) else 0
-        needed = choose_trials(inside, alpha), choose_trials(max(inside + more, len(tests) - inside), alpha, 1.0)
-        settings = replace(settings, trials=max(needed))
+    chosen = fields, metrics is not None, trials is None
+    if saved is not None and (saved.panel, saved.systems) == (selection.panel, list(selection.others)):
+        tests = [(Tested(row), row) for row in saved.differences if row.key in saved.panel]
+        before = Settings(**{name: getattr(saved, name) for name in Settings.__struct_fields__})
+        panel = _Family(tests, saved.pairs, saved.ranking, before)
+    else:
+        panel = _test_family(selection.take(selection.panel), settings, *chosen, STRONG, pairwise, most_tests)
+    places = [(name, key) for name in selection.others for key in selection.common[name]]
+    rest = {key for _, key in places if key not in selection.panel}
+    paired = (design.common for design in selection.designs.values() if design.name != "unpaired")
+    if any(has_all_swaps(clusters, panel.settings.trials) for clusters in paired):
+        settings = replace(settings, trials=panel.settings.trials)  # all metrics have every permutation
+    others = _test_family(selection.take(rest), settings, *chosen, 1.0) if rest else None
+    found = {(row.system, row.key): (each, row) for each, row in (*panel.tests, *(others.tests if others else ()))}
+    ordered = [found[place] for place in places]
+    margins = _find_margins(margin, [row for _, row in ordered], selection.panel)
+    tested = [each._replace(row=replace(each.row, margin=margins.get(row.key))) for each, row in ordered]
+    rows = [replace(row, margin=margins.get(row.key)) for _, row in ordered]
+    rows = mark_left_out(rows, selection.alignments, settings.alpha)
+    rows = [_note_replies(row, selection, settings) if selection.designs[row.system].whole else row for row in rows]
     names = (selection.first, *selection.others)
-    tables = [selection.known[name].rows for name in names]
+    tables = [selection.known[name].table for name in names]
     users = [name for table in tables if table is not None for name in table.fields if name.lower() in USERS]
     ignored = [*fields, *users, *list_ways(cluster, None), *filter(None, [replicate])]
     listed = [runs] if isinstance(runs, Run) else runs.values() if isinstance(runs, dict) else runs
     split = [line for run in listed if isinstance(run, Run) for line in run.warnings if _SPLIT in line]
     mixes = (compare_mixes(selection.first, *each, ignored, settings) for each in selection.alignments.items())
-    while True:
-        tested = _test_differences(selection, settings, fields, metrics is not None)
-        margins = _find_margins(margin, [each.row for each in tested], selection.panel)
-        tested = [each._replace(row=replace(each.row, margin=margins.get(each.row.key))) for each in tested]
-        untestable = {each.row.key for each in tested if math.isnan(each.row.p)}
-        ranked = _choose_ranked(selection, untestable, most_tests) if pairwise and not fields else None
-        counted = any(each.row.key == ranked and each.row.interval_by == "tango" for each in tested)
-        between = _test_pairs(selection, ranked, settings, not counted) if ranked is not None else []
-        rows = _adjust([*tested, *between], settings, selection.panel)
-        again = settings if trials is not None else draw_more([*tested, *between], rows, selection.designs, settings)
-        if again == settings:
-            break
-        settings = again  # of all tests, since p-values are adjusted by the same permutations
-    rows, pairs = mark_left_out(rows[: len(tested)], selection.alignments, alpha), rows[len(tested) :]
-    rows = [_note_replies(row, selection, settings) if selection.designs[row.system].whole else row for row in rows]
-    ranking = None if ranked is None else _rank_systems(selection, ranked, rows, pairs)
     comparison = Comparison(
         baseline=selection.first,
         systems=list(selection.others),
-        **asdict(settings),
+        **asdict(panel.settings),
         designs=selection.designs,
         panel=selection.panel,
         adjusted_for=tuple(fields),
@@ -440,11 +441,56 @@ def compare_tested(
         cluster=cluster,
         replicate=replicate,
         estimand=describe_estimand(selection, weight),
-        pairs=len(pairs),
-        ranking=ranking,
+        pairs=panel.pairs,
+        ranking=panel.ranking,
         accounts=describe_accounts({name: selection.known[name].account for name in names}),
     )
     return comparison, tested
+
+
+class _Family(NamedTuple):
+    """The tests of metrics whose p-values are adjusted together."""
+
+    tests: list[tuple[Tested, Difference]]
+    """Each difference as it was tested, and with the adjusted p-value."""
+    pairs: int
+    """Tests of systems other than the baseline with each other, under the metric of the ranking."""
+    ranking: SystemRanking | None
+    settings: Settings
+    """With the trials and resamples that were made."""
+
+
+def _test_family(
+    selection: Selection,
+    settings: Settings,
+    fields: Sequence[str],
+    asked: bool,
+    repeat: bool,
+    share: float,
+    pairwise: bool = False,
+    most_tests: int | None = None,
+) -> _Family:
+    """Test all metrics of a selection as one family; `repeat`: with as many trials as that takes.
+
+    `asked`: the metrics were named. `share`: the fraction of alpha that an adjusted p can be below.
+    """
+    if repeat:
+        tests, pairs = sum(map(len, selection.tested.values())), math.comb(len(selection.others), 2) if pairwise else 0
+        every = tests + (pairs if pairs <= (most_tests or pairs) else 0)
+        needed = choose_trials(tests, settings.alpha, share), choose_trials(every, settings.alpha, 1.0)
+        settings = replace(settings, trials=max(settings.trials, *needed))
+    while True:
+        tested = _test_differences(selection, settings, fields, asked)
+        untestable = {each.row.key for each in tested if math.isnan(each.row.p)}
+        ranked = _choose_ranked(selection, untestable, most_tests) if pairwise and not fields else None
+        counted = any(each.row.key == ranked and each.row.interval_by == "tango" for each in tested)
+        between = _test_pairs(selection, ranked, settings, not counted) if ranked is not None else []
+        rows = _adjust([*tested, *between], settings)
+        more = draw_more([*tested, *between], rows, selection.designs, settings) if repeat else settings
+        if more == settings:
+            ranking = None if ranked is None else _rank_systems(selection, ranked, rows)
+            return _Family(list(zip(tested, rows, strict=False)), len(between), ranking, settings)
+        settings = more  # of all tests, since p-values are adjusted by the same permutations
 
 
 def _test_differences(selection: Selection, settings: Settings, fields: Sequence[str], asked: bool) -> list[Tested]:
@@ -521,8 +567,9 @@ def _note_replies(row: Difference, selection: Selection, settings: Settings) -> 
 def _choose_ranked(selection: Selection, untestable: Container[str], most_tests: int | None) -> str | None:
     """Return the first metric that says which replies are better, and under which all pairs of systems are tested.
 
-    Metrics whose differences to the baseline have no p-value are passed over (`untestable`). Where tests are limited,
-    it is a mean if many pairs of a corpus value would take long. None for two systems or without such a metric.
+    Metrics whose differences to the baseline have no p-value are passed over (`untestable`). It is a mean if many pairs
+    of a corpus value would take long, unless there is none and tests are not limited. None for two systems or without
+    such a metric.
     """
     names = [selection.first, *selection.others]
     pairs = math.comb(len(names), 2)
@@ -533,26 +580,27 @@ def _choose_ranked(selection: Selection, untestable: Container[str], most_tests:
     results = selection.known.values()
     hidden = [key for key in shared if any(key in result and result[key].missing for result in results)]
     last = [key for key in shared if key == FAILURES and hidden]  # what leaves failures out ranks no system
-    for key in [key for key in shared if key not in (FAILURES, *hidden)] + last:
+    keys = [key for key in shared if key not in (FAILURES, *hidden)] + last
+    if pairs > _MOST_CORPUS_PAIRS:
+        slow = [key for key in keys if baseline[key].corpus]
+        keys = [key for key in keys if key not in slow] + (slow if most_tests is None else [])
+    for key in keys:
         metric = find_metric(baseline[key])
-        slow = most_tests is not None and pairs > _MOST_CORPUS_PAIRS and baseline[key].corpus
-        if metric is None or not metric.better or metric.descriptive or slow:
+        if metric is None or not metric.better or metric.descriptive:
             continue
         if all(key in selection.known[name] for name in names):
             return None if any((name, key) in selection.left_out for name in names) else key
     return None
 
 
-def _rank_systems(
-    selection: Selection, key: str, rows: Sequence[Difference], between: Sequence[Difference]
-) -> SystemRanking | None:
+def _rank_systems(selection: Selection, key: str, rows: Sequence[Difference]) -> SystemRanking | None:
     """Order the systems by a metric, with the groups that the tests of all pairs do not tell apart.
 
     None where not all pairs were tested, or where a significant difference contradicts the order, since it is over the
     rows that both systems have a value for.
     """
     names = [selection.first, *selection.others]
-    found = [*(row for row in rows if row.key == key), *between]
+    found = [row for row in rows if row.key == key]
     significant = [row for row in found if row.significant]
     sign = -1.0 if find_better(selection.known, key) == "higher" else 1.0
     order = sorted(names, key=lambda name: sign * selection.known[name][key].mean)
@@ -574,11 +622,10 @@ def _test_pairs(selection: Selection, key: str, settings: Settings, same: bool) 
         order = sort_clusters(*(selection.known[name] for name in (selection.first, *names)))  # that of the baseline
     same = same and selection.replicate is None and all(each.by_row for each in selection.alignments.values())
     values = {name: Values.of(selection.known[name], [key], alone=True) for name in names}
-    if order is not None and same and settings.test == "randomization" and all(v.items for v in values.values()):
+    if order is not None and same and all(each.items for each in values.values()):
         return exchange_means(values, {name: selection.known[name][key] for name in names}, key, settings, order)
     # Only p-values are used, which do not depend on the resamples of intervals.
-    resamples = settings.resamples if settings.test == "bootstrap" else min(settings.resamples, _PAIR_RESAMPLES)
-    settings = replace(settings, resamples=resamples)
+    settings = replace(settings, resamples=min(settings.resamples, _PAIR_RESAMPLES))
     found: list[Tested] = []
     run = Run({name: selection.known[name] for name in names}, __version__)
     try:
@@ -646,8 +693,7 @@ def adjust_together(compared: Sequence[tuple[Comparison, list[Tested]]]) -> list
         for at, (_, each) in enumerate(compared)
         for tested in each
     ]
-    panel = tuple(dict.fromkeys(tested.row.key for tested in everything))
-    rows = iter(_adjust(everything, compared[0][0], panel) if compared else [])
+    rows = iter(_adjust(everything, compared[0][0]) if compared else [])
     return [
         replace(
             comparison,
@@ -660,9 +706,9 @@ def adjust_together(compared: Sequence[tuple[Comparison, list[Tested]]]) -> list
     ]
 
 
-def _adjust(tested: Sequence[Tested], settings: Settings | Comparison, panel: Sequence[str]) -> list[Difference]:
-    """Return the differences with adjusted p-values, and the intervals that agree with these."""
-    ps, alpha = adjust_families([each.row for each in tested], panel, [each.draws for each in tested]), settings.alpha
+def _adjust(tested: Sequence[Tested], settings: Settings | Comparison) -> list[Difference]:
+    """Return the differences of a family with adjusted p-values, and the intervals that agree with these."""
+    ps, alpha = westfall_young([each.row.p for each in tested], [each.draws for each in tested]), settings.alpha
     rows = []
     for each, p in zip(tested, ps, strict=True):
         tail = alpha * each.row.p / p if p else alpha
@@ -716,58 +762,44 @@ def find_best_systems(
     baseline where another one is better. Of two systems it decides alone, under the ranked metric its groups do.
     """
     real = {name: result for name, result in results.items() if result.role == "system"}
+    means = {key: {name: result[key].mean for name, result in real.items() if key in result} for key in keys}
     best: dict[str, list[str]] = {}
-    sizes: list[int] = []
-    for key in keys:
-        means = {name: result[key].mean for name, result in real.items() if key in result}
-        known, better = [mean for mean in means.values() if not math.isnan(mean)], find_better(real, key)
-        if len(means) > 1 and known and better is not None:
+    for key, of in means.items():
+        known, better = [mean for mean in of.values() if not math.isnan(mean)], find_better(real, key)
+        if len(of) > 1 and known and better is not None:
             top = max(known) if better == "higher" else min(known)
-            best[key] = [name for name, mean in means.items() if mean == top]
-            sizes.append(len(means))
-    pairs = sum(size * (size - 1) // 2 for size in sizes)
-    two = comparison is not None and len(real) == 2
-    if two or not tested or not 0 < sum(sizes) - len(sizes) <= MOST_TESTS:
-        every = {key: [name for name in real if key in real[name]] for key in best} if two else best
-        return _agree(Best(every, pairs if two else 0), comparison, real)
-    try:
-        comparisons = list(_compare_with_best(real, best, choose_trials(pairs, DEFAULT_ALPHA, 1.0)))
-    except SettingError:  # the run does not know its rows
-        return _agree(Best(best, 0), comparison, real)
-    if any(design.name == "unpaired" for each in comparisons for design in each.designs.values()):
-        return Best({}, 0)
-    for row in (row for each in comparisons for row in each.differences):
-        undecided = row.p * pairs >= DEFAULT_ALPHA or row.left_out is not None
-        if undecided and row.system not in best.get(row.key, [row.system]):
-            best[row.key].append(row.system)
-    return _agree(Best(best, pairs), comparison, real)
-
-
-def _agree(best: Best, comparison: Comparison | None, real: Mapping[str, Result]) -> Best:
-    """Return the best systems without those that a comparison calls worse, and without keys where nothing differs."""
-    systems = {key: list(names) for key, names in best.systems.items()}
+            best[key] = [name for name, mean in of.items() if mean == top]
+    pairs = sum(math.comb(len(means[key]), 2) for key in best)
+    if comparison is not None and len(real) == 2:
+        best = {key: list(means[key]) for key in best}
+    elif tested and 0 < sum(len(means[key]) - 1 for key in best) <= MOST_TESTS:
+        try:
+            compared = {key: _compare_with_best(real, key, names, pairs) for key, names in best.items()}
+        except SettingError:  # the run does not know its rows
+            compared, pairs = {}, 0
+        if any(design.name == "unpaired" for each in compared.values() for design in each.designs.values()):
+            return Best({}, 0)
+        for key, found in compared.items():
+            rows = [row for row in found.differences if row.key == key and row.system not in best[key]]
+            undecided = (row for row in rows if row.p * pairs >= DEFAULT_ALPHA or row.left_out is not None)
+            best[key] += [row.system for row in undecided]
+    else:
+        pairs = 0
     ranking = None if comparison is None else comparison.ranking
-    if ranking is not None and ranking.key in systems:
+    if ranking is not None and ranking.key in best:
         first = {name for group in ranking.groups if ranking.systems[0] in group for name in group}
-        systems[ranking.key] = [name for name in ranking.systems if name in first]
+        best[ranking.key] = [name for name in ranking.systems if name in first]
     for row in () if comparison is None else comparison.differences:
         beaten = {"worse": row.system, "better": row.baseline}.get(decide(row))
-        if row.key in systems and beaten in systems[row.key]:
-            systems[row.key].remove(beaten)
-    sizes = {key: sum(key in result for result in real.values()) for key in systems}
-    decided = best.tests > 0 or ranking is not None
-    kept = {key: names for key, names in systems.items() if names and (len(names) < sizes[key] or not decided)}
-    return replace_fields(best, systems=kept)
+        best[row.key] = [name for name in best.get(row.key, []) if name != beaten]
+    decided = pairs > 0 or ranking is not None
+    kept = {key: names for key, names in best.items() if names and (len(names) < len(means[key]) or not decided)}
+    return Best(kept, pairs)
 
 
-def _compare_with_best(real: Mapping[str, Result], best: Mapping[str, list[str]], trials: int) -> Iterator[Comparison]:
-    """Compare each best system with the others, those together that have the same keys."""
+def _compare_with_best(real: Mapping[str, Result], key: str, names: Sequence[str], pairs: int) -> Comparison:
+    """Compare the first of the systems with the best value of a key with all others."""
+    others = [name for name in real if name != names[0] and key in real[name]]
+    trials = choose_trials(pairs, DEFAULT_ALPHA, 1.0)
     run = Run(dict(real), __version__)
-    for first in dict.fromkeys(names[0] for names in best.values()):
-        own = [key for key, names in best.items() if names[0] == first]
-        by_keys: dict[tuple[str, ...], list[str]] = {}
-        for other in (name for name in real if name != first):
-            by_keys.setdefault(tuple(key for key in own if key in real[other]), []).append(other)
-        for shared, others in by_keys.items():
-            if shared:
-                yield compare(run, baseline=first, systems=others, metrics=shared, trials=trials, pairwise=False)
+    return compare(run, baseline=names[0], systems=others, metrics=[key], trials=trials, pairwise=False)

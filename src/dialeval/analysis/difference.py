@@ -4,7 +4,7 @@
     interval    of the difference, by a paired bootstrap (the same resamples for both), studentized; for values that
                 count different things by the jackknife (`values`); for yes/no values and values of tasks (pass^k)
                 Tango's, which does not shrink to a point where rows hardly differ (`stats.intervals`)
-    p           of randomization, or of the paired bootstrap; for yes/no values and values of tasks that of McNemar's
+    p           of randomization; for yes/no values and values of tasks that of McNemar's
                 score test, which is the test of Tango's interval
     effect      difference / (standard error * root of the number of clusters): for a mean over rows that are not part
                 of dialogues this is paired Cohen's d; it weighs rows as the difference does and never has another sign
@@ -34,7 +34,7 @@ import math
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import replace as with_fields
 from itertools import combinations
-from typing import Literal, NamedTuple, get_args
+from typing import Literal, NamedTuple
 
 import numpy as np
 from msgspec import Struct
@@ -53,7 +53,6 @@ from dialeval.stats.resampling import (
     DEFAULT_RESAMPLES,
     DEFAULT_SEED,
     Influence,
-    absolute_quantile,
     check_resampling,
     draw_resamples,
     draw_swaps,
@@ -62,7 +61,6 @@ from dialeval.stats.resampling import (
     studentize,
 )
 
-Test = Literal["randomization", "bootstrap"]
 Curve = Callable[[float], tuple[float, float]]
 """The interval by level."""
 DEFAULT_ALPHA = 0.05
@@ -80,7 +78,6 @@ _MOST_CELLS = 1 << 24
 class Settings(Struct, frozen=True):
     """The settings of a comparison."""
 
-    test: Test = "randomization"
     alpha: float = DEFAULT_ALPHA
     confidence: float = DEFAULT_LEVEL
     resamples: int = DEFAULT_RESAMPLES
@@ -90,8 +87,6 @@ class Settings(Struct, frozen=True):
 
     def __post_init__(self) -> None:
         check_resampling(self.confidence, self.resamples)
-        if self.test not in get_args(Test):
-            raise SettingError(f"the tests are {' and '.join(get_args(Test))}, not {self.test!r}")
         if not LEAST_ALPHA <= self.alpha < 1:
             raise SettingError(f"alpha must be between {LEAST_ALPHA:g} and 1, such as 0.05; it is not {self.alpha}")
         if self.trials < 1:
@@ -233,7 +228,8 @@ class Tested(NamedTuple):
             return max(low, -reach), min(high, reach)
 
         settled = self._replace(row=row, curve=clip)
-        if (self.overruled or self.draws is None) and (p := _find_p(clip)) > row.p * (1 + _EQUAL):
+        tested = row.interval_by == "tango"  # its p is that of the test
+        if not tested and (self.overruled or self.draws is None) and (p := _find_p(clip)) > row.p * (1 + _EQUAL):
             settled = settled._replace(row=replace(row, p=p), p_of_draws=False)
         return settled._replace(row=replace(settled.row, interval=settled.find_interval(1 - confidence)))
 
@@ -311,22 +307,19 @@ class Baseline:
         left, right = pair_values(self.values, own, keys, by_row)
         rows = {key: self._subtract(key, name, result, left, right, by_row) for key in keys}
         groups = left.group(), right.group()
-        exchanged = None
-        if self.settings.test == "randomization":
-            swaps = draw_swaps(groups[0].clusters, self.settings.trials, self.settings.seed)
-            exchanged = groups[0].exchange(groups[1], swaps)
+        swaps = draw_swaps(groups[0].clusters, self.settings.trials, self.settings.seed)
+        exchanged = groups[0].exchange(groups[1], swaps)
         influences, changes = self._find_changes(*groups, rows) if self.clusters > 1 else ({}, {})
         for key, row in rows.items():
             if key not in influences or math.isnan(influences[key].error):
                 reason = left.reasons.get(key) or right.reasons.get(key) or "too few rows have a score"
                 yield Tested(replace(row, reason=reason))
-            elif exchanged is not None and key not in exchanged:
+            elif key not in exchanged:
                 reason = "the systems were scored by different metrics, so dialogues cannot be swapped"
                 yield Tested(replace(row, reason=reason))
             else:
-                trials = None if exchanged is None else exchanged[key]
                 scored = int(np.count_nonzero(right.count_rows(key)))
-                tested = self._test(row, influences[key], changes.get(key), trials, scored)
+                tested = self._test(row, influences[key], changes.get(key), exchanged[key], scored)
                 paired = key in left.items and (by_row or self.result[key].level is Level.DIALOGUE)
                 yield self._count(tested, left, right, scored) if paired else tested
 
@@ -379,7 +372,7 @@ class Baseline:
         if key in left.items:
             items = [average_known(side.items[key], side.rows.offsets) for side in (left, right)]
         elif here.scores is not None and there.scores is not None and by_row:
-            both = ((here.scores, here.level, self.result.rows), (there.scores, there.level, result.rows))
+            both = ((here.scores, here.level, self.result.table), (there.scores, there.level, result.table))
             items = [  # in the order of the rows, and not in that of the clusters that are drawn
                 each if level is Level.DIALOGUE or table is None else average_known(each, table.offsets)
                 for each, level, table in both
@@ -397,7 +390,7 @@ class Baseline:
         return replace(counted, by_dialogue=mean, by_dialogue_p=p)
 
     def _test(
-        self, plain: Difference, influence: Influence, changes: Floats | None, trials: Floats | None, scored: int
+        self, plain: Difference, influence: Influence, changes: Floats | None, trials: Floats, scored: int
     ) -> Tested:
         """Add interval, p, effect and power; `changes` are None for a value that counts distinct things.
 
@@ -406,28 +399,19 @@ class Baseline:
         """
         settings, difference, error = self.settings, plain.difference, influence.error
         critical = two_sided_t(1 - settings.alpha, self.clusters)
-        if trials is not None:
-            p = significance.tail_p(difference, trials, plain.scale)
-        else:
-            if changes is None:
-                p = significance.student_p(difference, error, self.clusters, plain.scale)
-            else:
-                p = significance.tail_p(difference, changes, plain.scale)
-                critical = absolute_quantile(changes, 1 - settings.alpha) / error if error else critical
-            p = max(p, significance.least_p(self.clusters))
         curve, by = make_curve(influence, changes, settings.confidence, self.clusters)
         row = replace(
             plain,
             interval=curve(settings.confidence),
             interval_by=by,
-            p=p,
+            p=significance.tail_p(difference, trials, plain.scale),
             effect=difference / (error * math.sqrt(scored)) if error > 0 else 0.0 if not difference else math.nan,
             error=error,
             detectable=significance.minimum_detectable_difference(error, self.clusters, critical),
             needed=significance.count_needed_clusters(self.clusters, error, settings.alpha, settings.detect),
             rough=is_rough(influence, self.clusters),
         )
-        draws = None if trials is None else (self.permutations, _join_draws(difference, trials, plain.scale))
+        draws = self.permutations, _join_draws(difference, trials, plain.scale)
         return Tested(row, curve, draws, overruled=influence.few and influence.skewness * difference < 0)
 
 

@@ -29,15 +29,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 from msgspec.structs import replace
 
 from dialeval.analysis.alignment import AlignedDialogues, DesignName, align_dialogues
 from dialeval.analysis.comparison import Comparison, compare
-from dialeval.analysis.difference import DEFAULT_ALPHA, Difference, Test
+from dialeval.analysis.difference import DEFAULT_ALPHA, Difference
 from dialeval.analysis.pairing import collect_systems, find_key
 from dialeval.analysis.slices import Slices, compare_slices
-from dialeval.analysis.values import require_table
 from dialeval.analysis.verdict import check_margins, find_gain, is_acceptable
 from dialeval.core.account import FAILURES
 from dialeval.core.errors import SettingError, escape_lines, suggest
@@ -48,7 +46,6 @@ from dialeval.stats.resampling import DEFAULT_SEED
 Saved = Run | str | os.PathLike[str]
 """A run, or the folder that it is saved in."""
 
-_SHOWN_CHARACTERS = 300
 """A text of a row is shown up to here."""
 _LEAST_P = 0.001
 """Smaller p-values are not shown in full."""
@@ -213,7 +210,6 @@ def assert_no_worse(
     *,
     margin: float | Mapping[str, float] | None = None,
     alpha: float = DEFAULT_ALPHA,
-    test: Test = "randomization",
     seed: int = DEFAULT_SEED,
     rows: int = 3,
     design: DesignName | None = None,
@@ -233,9 +229,8 @@ def assert_no_worse(
         metrics: The metrics, in a comma-separated text or a list; their p-values are adjusted together.
         margin: By how much a metric may be worse: one number, or one by metric.
         alpha: The significance level.
-        test: `"randomization"` or `"bootstrap"`.
         seed: The seed of the test.
-        rows: The number of rows that lost most to show for each metric in the message.
+        rows: The number of dialogues that lost most to show for each metric in the message.
         design: `"paired"` (the same rows or dialogues in both systems), `"common"` (paired on those that both have),
             `"openings"` (paired on the rows before user turns differ), `"ids"` (paired by id, whatever users said) or
             `"unpaired"` (independent samples); None: chosen by what the systems have in common.
@@ -248,7 +243,7 @@ def assert_no_worse(
         The comparison, if no system is worse.
 
     Raises:
-        AssertionError: A system is worse; the message has values, interval, p-value and the rows that lost most.
+        AssertionError: A system is worse; the message has values, interval, p-value and the dialogues that lost most.
         SettingError: A metric cannot be compared, or has no better direction.
 
     Examples:
@@ -277,7 +272,6 @@ def assert_no_worse(
         systems=names,
         metrics=split_names(metrics) if isinstance(metrics, str) else metrics,
         alpha=alpha,
-        test=test,
         seed=seed,
         design=design,
         adjust=adjust,
@@ -295,7 +289,7 @@ def assert_no_worse(
             lost = _list_losses(gate.difference, aligned, rows)
             lines += [gate.failure, *_describe(gate.difference, found), *lost]
     if by is not None:
-        shared: dict[str, Any] = {"alpha": alpha, "test": test, "seed": seed, "design": design, "cluster": cluster}
+        shared: dict[str, Any] = {"alpha": alpha, "seed": seed, "design": design, "cluster": cluster}
         sliced = compare_slices(runs, by, baseline=names[0], systems=names, metrics=found.keys, **shared)
         lines += [gate.failure for gate in check_slices(sliced, allow_missing) if gate.failure is not None]
     if lines:
@@ -311,7 +305,7 @@ def _describe(row: Difference, found: Comparison) -> Iterator[str]:
     yield f"  {design.describe(row.baseline, row.system)}"
     yield f"  difference {row.difference:+.4g}{interval}, {100 * found.confidence:g}% over {over}"
     adjusted = f", adjusted for {tests} tests {row.adjusted_p:.4g}" if tests > 1 else ""
-    yield f"  p {row.p:.4g}{adjusted} ({found.test}, seed {found.seed}); alpha {found.alpha:g}"
+    yield f"  p {row.p:.4g}{adjusted} (seed {found.seed}); alpha {found.alpha:g}"
     if row.reason is not None:
         yield f"  not tested: {row.reason}"
     if row.wins is not None:
@@ -319,7 +313,7 @@ def _describe(row: Difference, found: Comparison) -> Iterator[str]:
 
 
 def _list_losses(row: Difference, aligned: AlignedDialogues, most: int) -> Iterator[str]:
-    """List the dialogues in which the system lost most, with the texts of the turn that lost most."""
+    """List the dialogues in which the system lost most."""
     losses = aligned.differences(row.system, row.key) * (-1.0 if row.better == "higher" else 1.0)
     worst = [at for at in aligned.order_by_loss(row.system, row.key)[:most].tolist() if losses[at] > 0]
     if worst:
@@ -328,21 +322,3 @@ def _list_losses(row: Difference, aligned: AlignedDialogues, most: int) -> Itera
     for at in worst:
         before, after = (column[at] for column in values)
         yield f"    {aligned.name_dialogue(at)}: {before:.4g} -> {after:.4g}"
-        yield from _list_texts(row, aligned, at)
-
-
-def _list_texts(row: Difference, aligned: AlignedDialogues, dialogue: int) -> Iterator[str]:
-    """List what was said in the turn of a dialogue that lost most; nothing where turns are not paired."""
-    turns = aligned.order_turns(row.system, row.key, dialogue)
-    if not len(turns):
-        return
-    for name, words in zip(
-        aligned.systems, ({"reference": "reference", "response": "was"}, {"response": "is"}), strict=True
-    ):
-        table, at = (
-            require_table(aligned.results[name]),
-            int(aligned.find_rows(name, np.array([dialogue]))[0][turns[0]]),
-        )
-        for column, word in words.items():
-            if column in table.texts:
-                yield f"      {word:9} {table.texts[column][at]!r:.{_SHOWN_CHARACTERS}}"

@@ -41,12 +41,11 @@ from dialeval.stats.labels import (
     correct_rate,
     count_confusions,
     estimate_bias,
-    estimate_effective_judges,
     estimate_rate_size,
 )
 
 JUDGES = ("llm", "judge", "adem")
-"""Families of metrics that are judges, which make a panel."""
+"""Families of metrics that are judges."""
 _MOST_LABELS = 12
 FEWEST_DIALOGUES = 10
 """Of a regression of errors on features."""
@@ -105,8 +104,6 @@ class LabelAgreement(Displayable, Tabular, Record, frozen=True, kw_only=True, re
     """Rows without a label that most annotators gave."""
     excluded: Sequence[str]
     """Metrics that are not on the scale of the labels."""
-    panel: RateEstimate | None
-    """The effective number of independent judges, where there are several."""
     judges: Sequence[str]
     disputes: Sequence[Dispute]
     level: float
@@ -199,7 +196,6 @@ def measure_label_agreement(
     judges = [
         key for key in fits if key.partition("(")[0].split("-")[0] in JUDGES and "/" not in key.rpartition(")")[2]
     ]
-    columns = np.array([rows.metrics[key] for key in judges]).reshape(len(judges), len(rows)).T
     return LabelAgreement(
         version=__version__,
         quality=quality,
@@ -207,7 +203,6 @@ def measure_label_agreement(
         metrics=fits,
         split=int(len(known) - (~np.isnan(majority)).sum()),
         excluded=excluded,
-        panel=_weigh_panel(columns, rows.human, rows.dialogue, level),
         judges=judges,
         disputes=_find_disputes({key: rows.metrics[key] for key in judges or fits}, rows.human, rated, most),
         level=level,
@@ -278,7 +273,7 @@ def _correct_rates(
     """Return how often a metric says yes about each system, and the corrected rate."""
     rates = {}
     for name, result in run.items():
-        scores, table = (result[key].scores if key in result else None), result.rows
+        scores, table = (result[key].scores if key in result else None), result.table
         if result.role != "system" or scores is None or table is None:
             continue
         there = ~np.isnan(scores)
@@ -290,15 +285,6 @@ def _correct_rates(
             corrected = correct_rate((judged.value, size), *known, level)
             rates[name] = CorrectedRate(judged, RateEstimate(*corrected, judged.n))
     return rates
-
-
-def _weigh_panel(values: Floats, human: Floats, dialogue: Ints, level: float) -> RateEstimate | None:
-    """Return the effective number of judges, a column each."""
-    there = ~np.isnan(values).any(axis=1) & ~np.isnan(human)
-    if values.shape[1] < 2 or there.sum() < 3:
-        return None
-    found = estimate_effective_judges(values[there], human[there], dialogue[there], level)
-    return RateEstimate(*found, int(there.sum()))
 
 
 def _find_disputes(metrics: Mapping[str, Floats], human: Floats, rated: Any, most: int) -> list[Dispute]:

@@ -24,7 +24,7 @@ import numpy.typing as npt
 from dialeval.core import inputs
 from dialeval.core.arrays import Floats, Ints
 from dialeval.core.columns import FieldColumn, RaggedColumn, SharedColumn, TextColumn
-from dialeval.core.errors import DataError, Problem, SettingError
+from dialeval.core.errors import DataError, DialevalError, Problem, SettingError
 from dialeval.core.fold import Estimate, Level
 from dialeval.core.inputs import Input
 from dialeval.core.result import TRAINED_ON, Result, Run
@@ -36,6 +36,7 @@ from dialeval.io.ratings import DIALOGUE, OVERALL, Ratings, digest_ratings
 from dialeval.io.reading import UNNAMED
 from dialeval.io.rows import Rows, split_systems
 from dialeval.io.sources import wrap_systems
+from dialeval.stats.correlation import FEWEST_POINTS, Points, scale_to_unit
 from dialeval.text.tokenizers import Tokenizer
 
 _SHOWN = 60
@@ -270,10 +271,10 @@ def _group_by_system(run: Run, ratings: Ratings) -> dict[str, Ints]:
 
 
 def _require_rows(result: Result, name: str) -> RowTable:
-    if result.rows is None:
+    if result.table is None:
         remedy = "score the system again and save the run: runs of this version know their rows"
         raise DataError(Problem(result.source or name, None, "the run does not identify its rows", remedy))
-    return result.rows
+    return result.table
 
 
 def _list_dialogue_names(table: RowTable) -> list[str | None]:
@@ -348,3 +349,119 @@ def _describe_mismatch(run: Run, ratings: Ratings) -> Problem:
     rated = f"the first rated response is {text[:_SHOWN]!r} of system {ratings.systems[0]!r}"
     what = f"no rated row is in the run: it has the systems {', '.join(run)}; {rated}"
     return Problem("ratings", None, what, "rate the responses that were scored, under the same names of systems")
+
+
+# The points that a metric is correlated over: rated turns, dialogues, or systems, each with the metric's value.
+
+LEVELS = ("turn", "dialogue", "system")
+
+FEWEST_SYSTEMS = 6
+"""The fewest systems for inference about other systems: intervals, p-values and groups at the level of systems."""
+LEAST_SHARE = 0.25
+"""Of the rated rows that metrics score, the share that they must have in common."""
+MOST_NAMED = 3
+
+
+class NoPointsError(DialevalError):
+    """A metric cannot be correlated over the `n` points of a level; the message is the reason that people read."""
+
+    def __init__(self, reason: str, n: int = 0) -> None:
+        super().__init__(reason)
+        self.n = n
+
+
+def keep_common_rows(rows: RatedRows) -> tuple[RatedRows, dict[str, str], list[str]]:
+    """Return the rows with values only where all metrics have one, so that all are compared on the same.
+
+    Metrics are taken in from the one that scores most rated rows down. One that would leave fewer than `LEAST_SHARE` of
+    them is left out. Also return what was left out: metrics by their reasons, and sentences about rows.
+    """
+    scored = {key: ~np.isnan(rows.human) & ~np.isnan(values) for key, values in rows.metrics.items()}
+    rated = np.any(list(scored.values()), axis=0)
+    common, left_out = rated, {}
+    for key in sorted(scored, key=lambda key: -int(scored[key].sum())):
+        shared, own = common & scored[key], int(scored[key].sum())
+        if shared.sum() >= LEAST_SHARE * rated.sum():
+            common = shared
+        elif own:
+            left_out[key] = (
+                f"is left out, since it scores {own} of {int(rated.sum())} rated rows, and only {int(shared.sum())} of "
+                "those that the other metrics score"
+            )
+    kept = {key: np.where(common & (key not in left_out), values, np.nan) for key, values in rows.metrics.items()}
+    missing = {key: int((rated & ~scored[key]).sum()) for key in kept if key not in left_out and scored[key].any()}
+    short = sorted((key for key, count in missing.items() if count), key=lambda key: -missing[key])
+    sentences: list[str] = []
+    if short:
+        more = f" and {len(short) - MOST_NAMED} more" if len(short) > MOST_NAMED else ""
+        why = ", ".join(f"{key} cannot score {missing[key]}" for key in short[:MOST_NAMED]) + more
+        count = f"{int(rated.sum() - common.sum())} of {int(rated.sum())} rated rows"
+        sentences = [f"{count} are left out, so that all metrics have the same: {why}"]
+    for n in dict.fromkeys(rows.learned.values()):
+        names = ", ".join(key for key, own in rows.learned.items() if own == n)
+        sentences.append(f"{n} of {len(rows)} rated rows are not scored by {names}, which learned from them")
+    sentences += [f"{key} {reason}" for key, reason in left_out.items()]
+    return replace(rows, metrics=kept), left_out, sentences
+
+
+def find_used_rows(rows: RatedRows, key: str, level: str) -> Ints:
+    """Return the rows with both values that count at a level."""
+    known = ~np.isnan(rows.human) & ~np.isnan(rows.metrics[key])
+    if level == "turn":
+        known &= ~rows.whole
+    if level == "system":
+        known &= rows.system >= 0
+    return np.flatnonzero(known)
+
+
+def make_points(rows: RatedRows, key: str, level: str) -> Points:
+    """Return the points of a metric at a level; `NoPointsError` says why there are none."""
+    if level == "turn" and key in rows.of_dialogues:
+        raise NoPointsError("scores dialogues, not turns")
+    used = find_used_rows(rows, key, level)
+    if not len(used):
+        raise NoPointsError(_explain_unused(rows, key, level))
+    points = collect_points(rows, key, used, level)
+    if len(points) < FEWEST_POINTS:
+        number = f"{len(points)} {level}{'' if len(points) == 1 else 's'}"
+        raise NoPointsError(f"{number} cannot be correlated; {FEWEST_POINTS} can", len(points))
+    if np.isnan(points.correlate()[0]):
+        raise NoPointsError(_describe_constant(points), len(points))
+    return points
+
+
+def collect_points(rows: RatedRows, key: str, used: Ints, level: str) -> Points:
+    """Return a metric and the human scores of some rows, their means over the rows of each point.
+
+    Both are divided by a power of two (`scale_to_unit`), which no correlation depends on.
+    """
+    metric, human = scale_to_unit(rows.metrics[key][used]), scale_to_unit(rows.human[used])
+    codes, clusters = number_points(rows, used, level)
+    sizes = np.bincount(codes)
+    first, second = (np.bincount(codes, column) / sizes for column in (metric, human))
+    return Points(first, second, clusters)
+
+
+def number_points(rows: RatedRows, used: Ints, level: str) -> tuple[Ints, Ints]:
+    """Return the point of each row at a level, and the cluster of each point: its dialogue, or its system."""
+    if level == "turn":
+        return np.arange(len(used)), rows.dialogue[used]
+    columns = [rows.system[used]] if level == "system" else [rows.system[used], rows.dialogue[used]]
+    distinct, codes = np.unique(np.column_stack(columns), axis=0, return_inverse=True)
+    return codes.ravel(), distinct[:, -1].astype(np.int64)
+
+
+def _explain_unused(rows: RatedRows, key: str, level: str) -> str:
+    if np.isnan(rows.metrics[key]).all():
+        return "it learned from all rated rows" if key in rows.learned else "no rated row could be scored"
+    if level == "turn":
+        return "whole dialogues were rated and not turns"
+    return "no rated row names its system" if level == "system" else "no row has both values"
+
+
+def _describe_constant(points: Points) -> str:
+    if np.ptp(points.first) == 0:
+        return "the metric gives the same value to every row"
+    if np.ptp(points.second) == 0:
+        return "all human scores are the same"
+    return "one of the two is constant (up to rounding)"

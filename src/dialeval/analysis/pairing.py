@@ -7,14 +7,13 @@ is left out of the comparison, and `describe_inputs` gives the reason.
 
 from __future__ import annotations
 
-import math
 import re
-from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from dataclasses import replace as replace_fields
 from itertools import accumulate
 from pathlib import Path, PurePath
-from typing import Any, Literal, TypeAlias, cast, get_args
+from typing import Literal, TypeAlias, cast, get_args
 
 from msgspec.structs import replace
 
@@ -22,21 +21,17 @@ from dialeval.analysis.alignment import Alignment, Design, DesignName, align, co
 from dialeval.analysis.crossed import list_replicates, list_ways, pool_replicates
 from dialeval.analysis.values import add_failure_rates, find_metric, regroup, weigh_dialogues
 from dialeval.core.account import FAILURES
-from dialeval.core.arrays import Floats
 from dialeval.core.errors import SettingError, suggest
 from dialeval.core.fold import Estimate, Level
 from dialeval.core.result import Result, Run, load, name_systems
 from dialeval.core.rowtable import REFERENCE, RUN_FILE, RowTable
 from dialeval.metrics.registry import registry, split_names
-from dialeval.stats.significance import westfall_young
 
 Runs = Run | Sequence[Run] | Mapping[str, Run]
 
 Weight: TypeAlias = Literal["rows", "dialogues"]
 """Whether every row or every dialogue has equal weight in a mean."""
 
-Draws: TypeAlias = tuple[Hashable, Floats]
-"""The name of some permutations, and the differences after each, the observed one first."""
 _NUMBERED = re.compile(r"-\d+$")
 USERS = frozenset({"user", "user_id", "userid", "customer", "customer_id", "account", "account_id"})
 """Fields that identify who talked to a system."""
@@ -118,6 +113,12 @@ class Selection:
     crossed: Sequence[Mapping[str, Alignment]] = ()
     """The alignments over the second field and over both; of replicates that over rows."""
 
+    def take(self, keys: Collection[str]) -> Selection:
+        """Return the selection of some keys."""
+        parts = (self.common, self.tested)
+        common, tested = ({name: [key for key in own if key in keys] for name, own in part.items()} for part in parts)
+        return replace_fields(self, common=common, tested=tested)
+
     @property
     def designs(self) -> dict[str, Design]:
         """The design of the comparison of each system."""
@@ -187,7 +188,7 @@ def _choose_units(alignment: Alignment, weight: Weight, cluster: str | None, rep
         sizes = f"{clusters[0]:,}" if design.name != "unpaired" else f"{clusters[0]:,} and {clusters[1]:,}"
         note = f"Clusters are the {sizes} values of {cluster}."
         return Alignment(replace(design, notes=(*design.notes, note)), left, right, True)
-    notes = [warn_of_users(each.rows) for each in (left, right) if each.rows is not None]
+    notes = [warn_of_users(each.table) for each in (left, right) if each.table is not None]
     if replicate is not None:
         counts = dict.fromkeys(f"{len(list_replicates(each, replicate)[0]):,}" for each in (left, right))
         notes.insert(0, f"Clusters are dialogues, and {' and '.join(counts)} values of {replicate} in each system.")
@@ -197,7 +198,7 @@ def _choose_units(alignment: Alignment, weight: Weight, cluster: str | None, rep
 def describe_estimand(selection: Selection, weight: Weight) -> str | None:
     """Return what a mean is a mean of, `reply` or `dialogue`; None where no dialogue has several rows."""
     sides = [selection.known[name] for name in (selection.first, *selection.others)]
-    several = any(len(side.rows) > len(side.rows.offsets) - 1 for side in sides if side.rows is not None)
+    several = any(len(side.table) > len(side.table.offsets) - 1 for side in sides if side.table is not None)
     turns = several and any(each.level is Level.TURN and not each.corpus for side in sides for each in side.values())
     wholes = {design.whole and design.name != "unpaired" for design in selection.designs.values()}
     if weight == "dialogues" or (turns and wholes == {True}):
@@ -249,21 +250,6 @@ def choose_panel(known: Mapping[str, Result], keys: Sequence[str], asked: bool) 
         panel = [key for key in panel if key in main]
     evidence = any((metric := metrics[key]) is not None and not metric.descriptive for key in panel)
     return tuple(panel) if panel and (asked or evidence) else tuple(keys)
-
-
-def adjust_families(rows: Sequence[Any], panel: Sequence[str], draws: Sequence[Draws | None] = ()) -> list[float]:
-    """Return the adjusted p-values of rows: one family is the metrics of the panel, the other one all other metrics.
-
-    `draws`: by row the permuted differences, for Westfall and Young's adjustment; without them it is Holm's.
-    """
-    adjusted = [math.nan] * len(rows)
-    known = draws or [None] * len(rows)
-    for inside in (True, False):
-        family = [at for at, row in enumerate(rows) if (row.key in panel) == inside]
-        ps = westfall_young([rows[at].p for at in family], [known[at] for at in family])
-        for at, p in zip(family, ps, strict=True):
-            adjusted[at] = p
-    return adjusted
 
 
 def load_runs(folders: Sequence[str]) -> dict[str, Run]:
@@ -361,11 +347,11 @@ def describe_inputs(left: Estimate, right: Estimate, alignment: Alignment) -> st
     for name, (here, there) in sorted(fields.items(), key=lambda field: (field[0] == "metric") - (field[0] == "data")):
         if name in _MAY_DIFFER or (name in _COLUMNS and (design.name == "unpaired" or design.whole)):
             continue
-        if name == REFERENCE and alignment.left.rows is not None and alignment.right.rows is not None:
-            different = count_different(alignment.left.rows, alignment.right.rows, REFERENCE)
+        if name == REFERENCE and alignment.left.table is not None and alignment.right.table is not None:
+            different = count_different(alignment.left.table, alignment.right.table, REFERENCE)
             if different is not None:
                 if different:
-                    return f"references differ in {different:,} of {len(alignment.left.rows):,} rows"
+                    return f"references differ in {different:,} of {len(alignment.left.table):,} rows"
                 continue
         if name == "definition":
             return "it was computed by different versions of the metric; score both again"

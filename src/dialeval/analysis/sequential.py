@@ -1,8 +1,8 @@
-"""Comparisons over time: interim looks at any time (`sequential`), and trends over versions or weeks (`trend`).
+"""Comparisons over time: interim looks at any time (`run_sequential_test`), and trends over versions (`fit_trend`).
 
-`sequential` compares systems by confidence sequences (`sequences`). Dialogues are taken in the order of the run. The
-interval is for the difference of the means over rows, as in `comparison`, or with `weight="dialogues"` for that of
-means in which every dialogue counts once. It assumes that
+`run_sequential_test` compares systems by confidence sequences (`stats.sequences`). Dialogues are taken in the order of
+the run. The interval is for the difference of the means over rows, as in `comparison`, or with `weight="dialogues"` for
+that of means in which every dialogue counts once. It assumes that
 
 - dialogues are independent and identically distributed: drawn one after the other from the same source, in an order
   that has nothing to do with their values (a sorted file, or users who change over the weeks, violate that);
@@ -12,8 +12,8 @@ means in which every dialogue counts once. It assumes that
 Corpus values have no value per dialogue and no sequence. A dialogue without a row that both systems were scored on is
 passed over.
 
-`trend` tests for a linear trend. With T_i the value of system i of n, in the order given, and c_i = (i - mean of i) /
-(sum of (i - mean of i)^2):
+`fit_trend` tests for a linear trend. With T_i the value of system i of n, in the order given, and
+c_i = (i - mean of i) / (sum of (i - mean of i)^2):
 
     slope = sum of c_i T_i                      the change per step
 
@@ -36,7 +36,7 @@ from msgspec.structs import asdict, replace
 
 from dialeval.analysis.alignment import Alignment, Design, DesignName
 from dialeval.analysis.difference import DEFAULT_ALPHA, pair_values
-from dialeval.analysis.pairing import Runs, Selection, Weight, adjust_families, select
+from dialeval.analysis.pairing import Runs, Selection, Weight, select
 from dialeval.analysis.values import Values, compute_influences, find_bounds, find_metric
 from dialeval.core.arrays import Floats
 from dialeval.core.display import Displayable, Tabular, count_names, flatten_intervals
@@ -50,7 +50,7 @@ from dialeval.stats.independent import Spread, welch
 from dialeval.stats.intervals import DEFAULT_LEVEL, t_factor, two_sided_p
 from dialeval.stats.resampling import Influence, leave_out_clusters
 from dialeval.stats.sequences import FIRST, Kind, confidence_sequence, unpaired_confidence_sequence
-from dialeval.stats.significance import ROUNDING
+from dialeval.stats.significance import ROUNDING, holm
 
 
 class SequentialDifference(Record, frozen=True):
@@ -375,16 +375,17 @@ def fit_trend(
     common = selection.common.values()
     keys = [key for key in next(iter(common)) if all(key in each for each in (*common, *results))]
     rows = [_find_trend(key, results, selection, paired, confidence) for key in keys]
-    adjusted = zip(rows, adjust_families(rows, selection.panel), strict=True)
+    families = [[row for row in rows if (row.key in selection.panel) == inside] for inside in (True, False)]
+    adjusted = {row.key: p for part in families for row, p in zip(part, holm([row.p for row in part]), strict=True)}
     return Trend(
         systems=names,
         design="paired" if paired else "unpaired",
         unit=next(iter(selection.designs.values())).unit,
-        units=[len(result.rows.offsets) - 1 if result.rows is not None else 0 for result in results],
+        units=[len(result.table.offsets) - 1 if result.table is not None else 0 for result in results],
         panel=selection.panel,
         alpha=alpha,
         confidence=confidence,
-        metrics=[replace(row, adjusted_p=p, significant=p < alpha) for row, p in adjusted],
+        metrics=[replace(row, adjusted_p=adjusted[row.key], significant=adjusted[row.key] < alpha) for row in rows],
     )
 
 

@@ -435,7 +435,7 @@ def _explain_untested(each: Slice, first: str, alignments: Mapping[str, Alignmen
 
 def list_kept_fields(run: Run) -> list[str]:
     """Return the fields that a run kept to be cut by."""
-    tables = [result.rows for result in run.values() if result.role == "system"]
+    tables = [result.table for result in run.values() if result.role == "system"]
     known = [table for table in tables if table is not None]
     return [name for name in list_fields(known) if name not in FOUND] if known and len(known) == len(tables) else []
 

@@ -127,15 +127,9 @@ def _compare_means(plain: Difference, left: Values, right: Values, settings: Set
         row = replace(found.row, interval=combine(settings.confidence), interval_by="newcombe")
         found = Tested(row, combine)
     groups = samples[0].group(), samples[1].group()
-    if settings.test == "bootstrap":
-        here, there = (each.resample(settings.resamples, settings.seed + at) for at, each in enumerate(groups))
-        found = _with_changes(found.row, here, there, (len(samples[0].sums), len(samples[1].sums)), settings)
-    else:
-        drawn = permute(*groups, settings.trials, settings.seed)
-        scored = tuple((each.count_rows(key) > 0).tobytes() for each in (left, right))
-        draws = (plain.baseline, plain.system, scored), drawn
-        found = Tested(replace(found.row, p=rank_first(drawn)), found.curve, draws)
-    return found
+    drawn = permute(*groups, settings.trials, settings.seed)
+    scored = tuple((each.count_rows(key) > 0).tobytes() for each in (left, right))
+    return Tested(replace(found.row, p=rank_first(drawn)), found.curve, ((plain.baseline, plain.system, scored), drawn))
 
 
 def _with_student(plain: Difference, here: Spread, there: Spread, settings: Settings) -> Tested:
@@ -262,7 +256,7 @@ def check_adjusted(adjust: str | Iterable[str] | None, known: Mapping[str, Resul
     if adjust is not None and not fields:
         raise SettingError("no field is named to adjust for")
     for name in names:
-        rows = known[name].rows
+        rows = known[name].table
         there = {} if rows is None else rows.fields
         for field in fields:
             if field not in there:
@@ -287,7 +281,7 @@ def compare_mixes(
     baseline: str, system: str, alignment: Alignment, adjusted: Sequence[str], settings: Settings
 ) -> Iterator[str]:
     """Yield a warning for each field whose values are distributed differently in two independent logs."""
-    left, right = alignment.left.rows, alignment.right.rows
+    left, right = alignment.left.table, alignment.right.table
     if alignment.design.name != "unpaired" or left is None or right is None:
         return
     sizes = len(left.offsets) - 1, len(right.offsets) - 1

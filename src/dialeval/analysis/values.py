@@ -87,7 +87,7 @@ from dialeval.stats.resampling import (
     check_resampling,
     draw_resamples,
     leave_out_clusters,
-    make_interval,
+    make_curve,
     studentize,
 )
 from dialeval.text.ngrams import hash_column
@@ -121,7 +121,7 @@ class Values:
         `alone`: take every row for a cluster where the result does not know its dialogues; else nothing can be.
         """
         keys = list(result if keys is None else keys)
-        if result.rows is None and not alone:
+        if result.table is None and not alone:
             return cls(ClusteredRows({}, np.zeros(1, np.int64)), reasons=dict.fromkeys(keys, NO_DIALOGUES))
         rows = ClusteredRows(result.contributions, find_offsets(result))
         count, clusters = int(rows.offsets[-1]), len(rows.offsets) - 1
@@ -291,7 +291,7 @@ def _sort_clusters(*systems: Result) -> Ints:
     order, keys = np.arange(0), list[Digests]()
     for result in systems:
         offsets = find_offsets(result)
-        table = RowTable(offsets) if result.rows is None else result.rows
+        table = RowTable(offsets) if result.table is None else result.table
         ids = TextColumn.from_strings([name or "" for name in table.read_ids()])
         texts = partial(digest_clusters, [table.digests[name] for name in sorted(table.digests)], offsets)
         for digest in (partial(hash_column, ids), texts, partial(_digest_values, result)):
@@ -347,8 +347,8 @@ def find_better(results: Mapping[str, Result], key: str) -> Better | None:
 
 def find_offsets(result: Result) -> Ints:
     """Return the clusters of a result; each row is one where the result does not know its rows."""
-    if result.rows is not None:
-        return result.rows.offsets
+    if result.table is not None:
+        return result.table.offsets
     sizes = {(est.level, len(est.scores)) for est in result.values() if est.scores is not None}
     if {level for level, _ in sizes} == {Level.TURN, Level.DIALOGUE}:
         rows = max(size for level, size in sizes if level is Level.TURN)
@@ -411,7 +411,8 @@ def _with_intervals(result: Result, how: Resampling) -> tuple[Result, dict[str, 
     drawn = groups.repeatable.compute(draw_resamples(groups.clusters, how.resamples, how.seed))
     changes = studentize(influences, drawn, draw_resamples(groups.clusters, how.resamples, how.seed))
     for key, influence in influences.items():
-        bounds, by = make_interval(influence, changes.get(key), how.level, values.clusters)
+        curve, by = make_curve(influence, changes.get(key), how.level, values.clusters)
+        bounds = curve(how.level)
         resamples = how.resamples if by == "studentized" else len(influence.changes)
         done = replace(how, method=by, resamples=resamples, clusters=values.clusters)
         if all(map(math.isfinite, bounds)):
@@ -509,7 +510,7 @@ def cut(result: Result, rows: Ints, called: str | None = None, intervals: bool =
     contributions = {name: take_rows(each, rows) for name, each in result.contributions.items()}
     if called is not None:
         found = {key: _with_signature(estimate, slice=called) for key, estimate in found.items()}
-    made = replace(result, estimates=found, skipped=skipped, rows=part, contributions=contributions)
+    made = replace(result, estimates=found, skipped=skipped, table=part, contributions=contributions)
     return _recompute_corpus(made, result, intervals)
 
 
@@ -518,10 +519,10 @@ def add_failure_rates(systems: Mapping[str, Result]) -> dict[str, Result]:
     found = dict(systems)
     for known in [result[FAILURES] for result in systems.values() if FAILURES in result][:1]:
         for name, result in systems.items():
-            if FAILURES not in result and result.account and not result.account.failed and result.rows is not None:
-                rows = len(result.rows)
+            if FAILURES not in result and result.account and not result.account.failed and result.table is not None:
+                rows = len(result.table)
                 zeros = replace(known, scores=np.zeros(rows), units=rows, missing=0)
-                rate = _recompute_mean(FAILURES, zeros, result.rows)
+                rate = _recompute_mean(FAILURES, zeros, result.table)
                 found[name] = replace(result, estimates={FAILURES: rate, **result.estimates})
     return found
 
@@ -566,7 +567,7 @@ def regroup(result: Result, field: str, labels: Sequence[str] | None = None) -> 
         estimates[key] = replace(estimate, scores=items, level=Level.TURN)
     groups = np.bincount(codes[order], sizes, len(names)).astype(np.int64)
     rows = replace(rows, offsets=offsets_of(groups), dialogues=names.tolist(), turns=None)
-    return replace(part, estimates=estimates, rows=rows), list(labels)
+    return replace(part, estimates=estimates, table=rows), list(labels)
 
 
 def _label_dialogues(table: RowTable, field: str, places: Sequence[int]) -> list[str]:
@@ -608,7 +609,7 @@ def collapse_dialogues(run: Run) -> Run:
             for key, estimate in weighed.items()
             if not estimate.corpus and estimate.scores is not None and len(estimate.scores) == len(last)
         }
-        results[name] = replace(result, estimates=found, rows=last, contributions={})
+        results[name] = replace(result, estimates=found, table=last, contributions={})
     return replace(run, systems=results)
 
 
@@ -652,7 +653,7 @@ def _recompute_corpus(part: Result, whole: Result, intervals: bool) -> Result:
         made = replace(estimates[key], mean=value, scored=_count_scored(key, part, whole), half_width=math.nan)
         made = replace(made, interval=None, interval_by=None)
         if key in influences:
-            bounds, _ = make_interval(influences[key], None, level, values.clusters)
+            bounds = make_curve(influences[key], None, level, values.clusters)[0](level)
             if all(map(math.isfinite, bounds)):
                 low, high = clip_to_range(bounds, key, made)
                 by = Resampling("jackknife", level, len(influences[key].changes), DEFAULT_SEED, values.clusters)
@@ -678,6 +679,6 @@ def _count_scored(key: str, part: Result, whole: Result) -> int:
 
 def require_table(result: Result) -> RowTable:
     """Return the table of rows of a result; SettingError where it has none."""
-    if result.rows is None:
+    if result.table is None:
         raise SettingError(f"{NO_DIALOGUES}; score again and save the per-row scores to slice it")
-    return result.rows
+    return result.table

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import click
 
@@ -25,14 +25,13 @@ _IN = click.Path()
 @options.group(
     "dialeval compat dialog-eval -tns train.txt -tts contexts.txt -ttt references.txt -r responses/",
     "dialeval compat mwzeval --bleu --success --input predictions.json --output scores.json",
-    "dialeval compat sgd --prediction_dir out/ --dstc8_data_dir dstc8/ --eval_set test --output_metric_file s.json",
     "dialeval compat lsdscc hypotheses.txt -r groups.json",
     "dialeval compat dbdc -p data/ -o labels/ -t 0.5",
 )
 def compat() -> None:
     """Take the flags of an original program, and print and write what it does.
 
-    Name the program, then its flags as they are. Our own commands do more: score, multiwoz, sgd, lsdscc, breakdown.
+    Name the program, then its flags as they are. Our own commands do more: score, multiwoz, lsdscc, breakdown.
     """
 
 
@@ -151,33 +150,6 @@ def add_slot_domains(predictions: str, output: Path) -> None:
     if replaced := sum(named):
         out.print_err(f"the active domains of {replaced:,} turns are replaced")
     out.write_output(output, out.encode_json(add_slot_domains(document)))
-
-
-@compat.command(
-    "dialeval compat sgd --prediction_dir out/ --dstc8_data_dir dstc8/ --eval_set test --output_metric_file s.json"
-)
-@click.option("--prediction_dir", required=True, type=_IN, help="Folder of *.json with the predictions.")
-@click.option("--dstc8_data_dir", required=True, type=_IN, help="Folder with train/, dev/ and test/.")
-@click.option("--eval_set", required=True, type=options.Choice(["train", "dev", "test"]), help="What was predicted.")
-@click.option("--output_metric_file", "output", required=True, type=options.FILE, help="Where to write the scores.")
-@click.option("--use_fuzzy_match/--nouse_fuzzy_match", "fuzzy", default=True, help="Compare free values by similarity.")
-@click.option(
-    "--joint_acc_across_turn/--nojoint_acc_across_turn", "across", default=False, help="Joint accuracy of whole turns."
-)
-@out.print_all_problems
-def sgd(prediction_dir: str, dstc8_data_dir: str, eval_set: str, output: Path, fuzzy: bool, across: bool) -> None:
-    """Run evaluate.py of schema_guided_dst: figures by group of services.
-
-    They are written as JSON. Predictions are left as they are: dialogues_and_metrics.json is not written.
-    """
-    from dialeval.suites.sgd.evaluation import SCHEMA_FILE, evaluate_sgd, make_original_output
-
-    references, train = Path(dstc8_data_dir, eval_set), Path(dstc8_data_dir, "train", SCHEMA_FILE)
-    out.check_places(None, (prediction_dir, str(references), str(train)), files=(output,))
-    match: Literal["blocks", "exact"] = "blocks" if fuzzy else "exact"
-    run = evaluate_sgd(prediction_dir, references, None, train, metrics="all", match=match)
-    out.write_output(output, out.encode_json(make_original_output(next(iter(run.values())), across)))
-    out.print_warnings(run.warnings)
 
 
 @compat.command("dialeval compat lsdscc hypotheses.txt -r groups.json")

@@ -51,11 +51,8 @@ _COMMANDS: Mapping[str, Command] = {
     "formats": Command(f"{_TOOLS}:formats", "List the chat logs and row formats that are read.", "Tools"),
     "validate": Command(f"{_TOOLS}:validate", "List every problem of input files.", "Tools"),
     "data": Command(f"{_TOOLS}:data", "Add, list, verify and remove data packs (word vectors).", "Tools"),
-    "schema": Command(f"{_TOOLS}:schema", "JSON Schemas of all output files.", "Tools"),
     "skill": Command(f"{_TOOLS}:skill", "Print instructions for coding agents.", "Tools"),
-    "compat": Command(
-        "dialeval.cli.compat:compat", "Accept the flags of dialog-eval, mwzeval, sgd, lsdscc, dbdc.", "Tools"
-    ),
+    "compat": Command("dialeval.cli.compat:compat", "Accept the flags of dialog-eval, mwzeval, lsdscc, dbdc.", "Tools"),
 }
 """The commands in the order of the help; those of other packages are found when one is called that is not here."""
 STATUSES = {

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+from click.core import ParameterSource
 
 from dialeval.cli.help import Choice, HelpCommand, command, group
 from dialeval.cli.output import STYLE, VERBOSE
@@ -138,12 +139,6 @@ class IntervalOptions:
         """The intervals that the evaluation itself computes."""
         return None if self.is_resampled else self.method
 
-    def with_factor(self, t: float | None) -> Any:
-        """Return the intervals that the evaluation computes, or the factor of those over rows."""
-        if t is not None and self.kind not in (None, "rows"):
-            raise click.UsageError(f"--factor is that of --intervals rows; intervals that are {self.kind} have none")
-        return self.kind if t is None else t
-
     def add_to(self, run: AnyRun, confidence: float | None = None) -> AnyRun:
         """Return the run with intervals by resampling; the run itself if none were requested."""
         if not self.is_resampled:
@@ -214,24 +209,38 @@ class LanguageModel(dict[str, Any]):
 HelpCommand.groups = {"intervals": IntervalOptions, "limits": Limits, "llm": LanguageModel}
 
 
+def option(flags: str, help_text: str, kind: Any = None, **settings: Any) -> Decorator:
+    """Return an option: its flags and, if it is another, the name of its argument; its help; the type of its values."""
+    return click.option(*flags.split(), type=kind, help=help_text, **settings)
+
+
+def refuse_options(flag: str, *names: str) -> None:
+    """Refuse options that were given next to a flag that they do not go with (UsageError), by their arguments."""
+    context = click.get_current_context()
+    typed = [name for name in names if context.get_parameter_source(name) is ParameterSource.COMMANDLINE]
+    flags = [parameter.opts[-1] for parameter in context.command.params if parameter.name in typed]
+    if flags:
+        raise click.UsageError(f"with {flag}, leave {', '.join(flags)} out")
+
+
 def choice(flag: str, values: Sequence[str], help_text: str) -> Decorator:
     """Return an option with some values; the first is the default."""
-    return click.option(flag, type=Choice(values), default=values[0], help=help_text)
+    return option(flag, help_text, Choice(values), default=values[0])
 
 
 def judge_keys(help_text: str) -> Decorator:
     """Return the option `--judge` of estimates of human ratings."""
-    return click.option("--judge", metavar="KEYS", default="", show_default=False, help=help_text)
+    return option("--judge", help_text, metavar="KEYS", default="", show_default=False)
 
 
-def pairs(flag: str, name: str, metavar: str, help_text: str) -> Decorator:
+def pairs(flags: str, metavar: str, help_text: str) -> Decorator:
     """Return an option NAME=VALUE that may be repeated."""
-    return click.option(flag, name, multiple=True, callback=parse_pairs, metavar=metavar, help=help_text)
+    return option(flags, help_text, multiple=True, callback=parse_pairs, metavar=metavar)
 
 
-def numbers(flag: str, name: str, help_text: str) -> Decorator:
+def numbers(flags: str, help_text: str) -> Decorator:
     """Return an option KEY=NUMBER that may be repeated."""
-    return click.option(flag, name, multiple=True, callback=parse_numbers, metavar="KEY=VALUE", help=help_text)
+    return option(flags, help_text, multiple=True, callback=parse_numbers, metavar="KEY=VALUE")
 
 
 def responses(name: str = "responses") -> Decorator:
@@ -242,33 +251,24 @@ def responses(name: str = "responses") -> Decorator:
 def metrics(default: str) -> Decorator:
     """Return the option that names the metrics to compute."""
     help_text = f"Metrics or families, comma-separated.  [default: {default}]"
-    return click.option("-m", "--metrics", help=help_text, shell_complete=complete_metrics)
-
-
-def complete_metrics(_context: click.Context, _parameter: click.Parameter | None, incomplete: str) -> list[str]:
-    """Complete the last of several comma-separated names of metrics and families, for a shell."""
-    from dialeval.metrics.registry import GROUPS, registry
-
-    before, comma, last = incomplete.rpartition(",")
-    names = dict.fromkeys((*registry().presets, *registry().families, *GROUPS))
-    return [f"{before}{comma}{name}" for name in names if name.startswith(last)]
+    return option("-m --metrics", help_text)
 
 
 TOKENIZERS = ("words.1", "lower-words.1", "13a", "lower-13a", "intl", "zh", "char", "ja", "unicode", "rouge", "auto")
 """As in `text.tokenizers`, which is not imported to print help."""
 
-tokenizer = click.option(
+tokenizer = option(
     "--tokenizer",
-    type=Choice(TOKENIZERS),
+    f"Tokenizer of every metric that counts words: {', '.join(TOKENIZERS)}; auto chooses by the script of the texts.  "
+    "[default: words.1, split at whitespace; rouge for rouge-score]",
+    Choice(TOKENIZERS),
     metavar="NAME",
-    help=f"Tokenizer of every metric that counts words: {', '.join(TOKENIZERS)}; auto chooses by the script of the "
-    "texts.  [default: words.1, split at whitespace; rouge for rouge-score]",
 )
 
 
 def field_names(what: str) -> Decorator:
     """Return the option that names the fields of rows in a file."""
-    return pairs("--field", "fields", "OURS=THEIRS", f"Map a field to its name in {what}.")
+    return pairs("--field fields", "OURS=THEIRS", f"Map a field to its name in {what}.")
 
 
 def _keep_style(context: click.Context, parameter: click.Parameter, value: Any) -> None:
@@ -293,43 +293,40 @@ def _read_names(context: click.Context, parameter: click.Parameter, values: Sequ
     return names
 
 
+def _style(flag: str, help_text: str, kind: Any = None, **settings: Any) -> Decorator:
+    return option(flag, help_text, kind, expose_value=False, callback=_keep_style, **settings)
+
+
+_STYLES = (
+    _style("--label", "Label of the table (latex)."),
+    _style(
+        "--width", "Fit the text or a column, with further panels (latex).  [default: text]", Choice(["text", "column"])
+    ),
+    _style(
+        "--spread",
+        "Uncertainty of values: interval, ± half of it, or none (latex).  [default: interval]",
+        Choice(["interval", "pm", "none"]),
+    ),
+    _style(
+        "--rename",
+        "Name in the paper of a metric or system, or a TOML file of such names (latex).",
+        multiple=True,
+        metavar="NAME=TEXT",
+    ),
+)
+
+
 def format_(formats: Sequence[str] = FORMATS) -> Decorator:
     """Return the option that names the output format, those of tables for papers, and the one for more details."""
-    styles = (
-        click.option("--label", expose_value=False, callback=_keep_style, help="Label of the table (latex)."),
-        click.option(
-            "--width",
-            type=Choice(["text", "column"]),
-            expose_value=False,
-            callback=_keep_style,
-            help="Fit the text or a column; what does not fit is in further panels (latex).  [default: text]",
-        ),
-        click.option(
-            "--spread",
-            type=Choice(["interval", "pm", "none"]),
-            expose_value=False,
-            callback=_keep_style,
-            help="Uncertainty of values: interval, ± half of it, or none (latex).  [default: interval]",
-        ),
-        click.option(
-            "--rename",
-            multiple=True,
-            metavar="NAME=TEXT",
-            expose_value=False,
-            callback=_keep_style,
-            help="Name in the paper of a metric or system, or a TOML file of such names (latex).",
-        ),
-    )
     return combine_options(
-        *(styles if "latex" in formats else ()),
-        click.option("-f", "--format", "format_", type=Choice(formats), default=formats[0], help="Output format."),
-        click.option(
-            "-v",
-            "--verbose",
+        *(_STYLES if "latex" in formats else ()),
+        option("-f --format format_", "Output format.", Choice(formats), default=formats[0]),
+        option(
+            "-v --verbose",
+            "Below a table, also print settings and signatures.",
             is_flag=True,
             expose_value=False,
             callback=lambda context, _parameter, value: context.meta.update({VERBOSE: value}),
-            help="Below a table, also print settings and signatures.",
         ),
     )
 
@@ -353,194 +350,126 @@ def parse_separator(_context: click.Context, _parameter: click.Parameter, value:
     return "\t" if value in ("\\t", "tab") else value
 
 
-by = click.option(
+by = option(
     "--by",
+    "Also split the rows into slices, comma-separated: turn, length, history, or fields of the rows.",
     metavar="FIELDS",
     callback=parse_fields,
-    help="Also split the rows into slices, comma-separated: turn, length, history, or fields of the rows.",
 )
-compared = click.option(
-    "--compare/--no-compare", "compared", default=True, help="Test the differences to the first system."
-)
-judge = click.option(
-    "--judge-dir", type=click.Path(file_okay=False), help="Folder of a judge.  [default: the shipped one]"
-)
-base_encoder = click.option("--encoder", default="minilm", help="Folder, minilm, or a name in the hub cache.")
-contexts = click.option("-c", "--contexts", type=click.Path(), help="Dialogue context of each response.")
+compared = option("--compare/--no-compare compared", "Test the differences to the first system.", default=True)
+judge = option("--judge-dir", "Folder of a judge.  [default: the shipped one]", click.Path(file_okay=False))
+base_encoder = option("--encoder", "Folder, or minilm.", default="minilm")
+contexts = option("-c --contexts", "Dialogue context of each response.", click.Path())
 row_fields = field_names("rows")
-judged_inputs = combine_options(
-    click.option("-r", "--references", type=click.Path(), help="One reference per response."), contexts
-)
+judged_inputs = combine_options(option("-r --references", "One reference per response.", click.Path()), contexts)
 judged_rows = combine_options(judged_inputs, judge)
-validate = click.option(
-    "--validate/--no-validate",
-    default=True,
-    show_default=False,
-    help="Validate the judge on rated sets that are left out of training.",
-)
 reading = combine_options(
-    click.option("--system-prompts", is_flag=True, help="Keep system prompts as part of the contexts."),
-    click.option(
-        "--separator",
-        metavar="CHARACTER",
-        callback=parse_separator,
-        help="Delimiter of CSV files.  [default: detected]",
+    option("--system-prompts", "Keep system prompts as part of the contexts.", is_flag=True),
+    option(
+        "--separator", "Delimiter of CSV files.  [default: detected]", metavar="CHARACTER", callback=parse_separator
     ),
-    pairs("--role", "roles", "THEIRS=OURS", "Map a role of messages to system, user, assistant or tool."),
-    click.option("--skip-invalid", is_flag=True, help="Skip and count rows that cannot be read."),
-    click.option("--keep-reasoning", is_flag=True, help="Keep <think> blocks as part of replies."),
+    pairs("--role roles", "THEIRS=OURS", "Map a role of messages to system, user, assistant or tool."),
+    option("--skip-invalid", "Skip and count rows that cannot be read.", is_flag=True),
+    option("--keep-reasoning", "Keep <think> blocks as part of replies.", is_flag=True),
 )
 resources = combine_options(
-    click.option("--train", type=click.Path(), help="Training text (source side), one text a line."),
-    click.option(
-        "--vocabulary", type=click.Path(), help="Vocabulary (oov=unk), one word a line.  [default: of --train]"
-    ),
-    click.option("--vectors", help="Word vectors: a file, an installed data pack, or wordllama."),
+    option("--train", "Training text (source side), one text a line.", click.Path()),
+    option("--vocabulary", "Vocabulary (oov=unk), one word a line.  [default: of --train]", click.Path()),
+    option("--vectors", "Word vectors: a file, an installed data pack, or wordllama."),
 )
-in_vocabulary = click.option(
-    "--in-vocabulary",
-    type=Choice(["listed", "vectors"]),
-    help="For -m dialog-eval: in-vocabulary words are those listed in the vocabulary, or all with a vector.  [default: "
-    "listed if the vector file has a header line, as in dialog-eval]",
-)
-confidence = combine_options(
-    click.option("--factor", "t", type=float, help="t of t*std/sqrt(n), for --intervals rows.  [default: 1.97]"),
-    click.option("--confidence", type=float, metavar="LEVEL", help="Confidence level.  [default: 0.95]"),
-)
+confidence = option("--confidence", "Confidence level.  [default: 0.95]", float, metavar="LEVEL")
 intervals = combine_options(
-    click.option(
-        "--intervals",
-        "intervals_method",
-        type=Choice(["clustered", "rows", "none", "studentized"]),
-        help="clustered: standard errors over dialogues; studentized: bootstrap over dialogues, for every value; "
-        "rows: as dialog-eval; none.  [default: clustered]",
+    option(
+        "--intervals intervals_method",
+        "clustered: standard errors over dialogues; studentized: bootstrap over dialogues, for every value; rows: as "
+        "dialog-eval; none.  [default: clustered]",
+        Choice(["clustered", "rows", "none", "studentized"]),
     ),
-    click.option(
-        "--resamples", "intervals_resamples", type=click.IntRange(min=1), help="Bootstrap resamples.  [default: 1000]"
-    ),
-    click.option("--seed", "intervals_seed", type=SEED, help="Random seed.  [default: 12345]"),
+    option("--resamples intervals_resamples", "Bootstrap resamples.  [default: 1000]", click.IntRange(min=1)),
+    option("--seed intervals_seed", "Random seed.  [default: 12345]", SEED),
 )
-open_page = click.option("--open", "opened", is_flag=True, help="Open the page in the browser.")
-percent = click.option("--percent", is_flag=True, help="Show scores between -1 and 1 times 100 (table, md, latex).")
-transpose = click.option("--transpose", is_flag=True, help="Swap rows and columns (table, md, latex).")
+open_page = option("--open opened", "Open the page in the browser.", is_flag=True)
+percent = option("--percent", "Show scores between -1 and 1 times 100 (table, md, latex).", is_flag=True)
 limits = combine_options(
-    numbers("--fail-under", "limits_lowest", "Exit 1 if the mean of a system is lower."),
-    numbers("--fail-over", "limits_highest", "Exit 1 if it is higher (for metrics where lower is better)."),
-    click.option(
-        "--allow-missing",
-        "limits_missing",
-        type=click.FloatRange(0, 1),
+    numbers("--fail-under limits_lowest", "Exit 1 if the mean of a system is lower."),
+    numbers("--fail-over limits_highest", "Exit 1 if it is higher (for metrics where lower is better)."),
+    option(
+        "--allow-missing limits_missing",
+        "Let a gate pass where so much of what is due has no value.",
+        click.FloatRange(0, 1),
         default=0.0,
-        show_default=False,
         metavar="FRACTION",
-        help="Let a gate pass where so much of what is due has no value.  [default: 0]",
     ),
 )
 margins = numbers(
-    "--margin",
-    "margins",
+    "--margin margins",
     "Systems that differ by less are equivalent; with --no-worse-than, exit 1 unless the interval rules out more.",
 )
 cluster = combine_options(
-    click.option(
+    option(
         "--cluster",
-        metavar="FIELD",
-        help="Field of the rows, such as the user: all dialogues with the same value are sampled together; two fields, "
+        "Field of the rows, such as the user: all dialogues with the same value are sampled together; two fields, "
         "such as user,prompt, are crossed.  [default: dialogues]",
-    ),
-    click.option(
-        "--replicate",
         metavar="FIELD",
-        help="Field that numbers the generation seeds or training runs of each system: intervals hold for other ones.",
+    ),
+    option(
+        "--replicate",
+        "Field that numbers the generation seeds or training runs of each system: intervals hold for other ones.",
+        metavar="FIELD",
     ),
 )
+_PRESETS = ("openai", "azure", "openrouter", "vllm", "ollama", "llama.cpp", "reasoning")
 llm = combine_options(
-    click.option("--llm-endpoint", multiple=True, metavar="URL", help="OpenAI-compatible API of a language model."),
-    click.option("--llm-model", multiple=True, metavar="NAME", help="Model of the judge; repeat for a panel."),
-    click.option(
-        "--llm-preset",
-        "llm_presets",
-        type=Choice(["openai", "azure", "openrouter", "vllm", "ollama", "llama.cpp", "reasoning"]),
-        multiple=True,
-        help="Settings for a kind of server or model; repeat to combine, such as azure and reasoning.",
-    ),
-    click.option(
-        "--llm-auth",
-        type=Choice(["bearer", "api-key", "none"]),
-        help="How the key is sent: as a bearer token, or in the header api-key.  [default: bearer]",
-    ),
-    pairs("--llm-header", "llm_headers", "NAME=VALUE", "Another header; '$NAME' in it is an environment variable."),
-    click.option("--llm-ca", type=FILE, help="Further certificates to trust, a PEM file."),
-    click.option(
+    option("--llm-endpoint", "OpenAI-compatible API of a language model.", multiple=True, metavar="URL"),
+    option("--llm-model", "Model of the judge; repeat for a panel.", multiple=True, metavar="NAME"),
+    option("--llm-preset llm_presets", "Settings for a kind of server or model.", Choice(_PRESETS), multiple=True),
+    option("--llm-auth", "How the key is sent.  [default: bearer]", Choice(["bearer", "api-key", "none"])),
+    pairs("--llm-header llm_headers", "NAME=VALUE", "Another header; '$NAME' in it is an environment variable."),
+    option("--llm-ca", "Further certificates to trust, a PEM file.", FILE),
+    option(
         "--llm-served-model",
+        "Name of the model in answers, where a gateway has another.",
+        metavar="NAME",
         default="",
         show_default=False,
-        metavar="NAME",
-        help="Name of the model in answers, where a gateway has another.",
     ),
-    click.option(
-        "--probe/--no-probe",
-        "llm_probe",
-        default=True,
-        show_default=False,
-        help="Send single requests until one is answered, before all others.",
-    ),
-    click.option("--rubric", "llm_rubric", help="Rubric: a name, or a TOML file.  [default: by the metric]"),
-    click.option(
+    option("--probe/--no-probe llm_probe", "Send single requests until one is answered.", default=True),
+    option("--rubric llm_rubric", "Rubric: a name, or a TOML file.  [default: by the metric]"),
+    option(
         "--llm-mode",
-        type=Choice(["expected", "grade", "vote"]),
-        help="expected: mean grade by token probabilities; grade: the answer; vote: mean of several answers.  "
+        "expected: mean grade by token probabilities; grade: the answer; vote: mean of several answers.  "
         "[default: expected]",
+        Choice(["expected", "grade", "vote"]),
     ),
-    click.option(
-        "--llm-samples", type=click.IntRange(1, 100), help="Answers per row with --llm-mode vote.  [default: 5]"
-    ),
-    pairs("--llm-option", "llm_options", "KEY=JSON", "Another field of the request; null removes one."),
-    click.option("--llm-concurrency", type=click.IntRange(1, 1024), default=16, help="Concurrent requests."),
-    click.option(
-        "--llm-timeout",
-        type=click.FloatRange(0, min_open=True),
-        default=120.0,
-        help="Seconds until a request times out.",
-    ),
-    click.option("--llm-retries", type=click.IntRange(min=0), default=8, help="Retries of a failed request."),
-    click.option(
-        "--max-requests", "llm_max_requests", type=click.IntRange(min=0), help="Stop after this many requests."
-    ),
-    click.option(
-        "--max-tokens", "llm_max_total_tokens", type=click.IntRange(min=0), help="Stop after this many tokens."
-    ),
-    click.option(
-        "--llm-price", "llm_prices", nargs=2, type=float, help="Price of a million prompt and completion tokens."
-    ),
-    click.option("--llm-cache", type=FILE, help="File of recorded answers.  [default: in the cache folder]"),
-    click.option("--llm-replay", is_flag=True, help="Use recorded answers only; open no connection."),
-    click.option(
-        "--llm-key-env", "llm_key_variable", default="DIALEVAL_LLM_KEY", help="Environment variable with the API key."
-    ),
-    pairs(
-        "--system-model",
-        "llm_systems",
-        "SYSTEM=MODEL",
-        "The model behind a system, to warn of a judge of the same family.",
-    ),
+    option("--llm-samples", "Answers per row with --llm-mode vote.  [default: 5]", click.IntRange(1, 100)),
+    pairs("--llm-option llm_options", "KEY=JSON", "Another field of the request; null removes one."),
+    option("--llm-concurrency", "Concurrent requests.", click.IntRange(1, 1024), default=16),
+    option("--llm-timeout", "Seconds until a request times out.", click.FloatRange(0, min_open=True), default=120.0),
+    option("--llm-retries", "Retries of a failed request.", click.IntRange(min=0), default=8),
+    option("--max-requests llm_max_requests", "Stop after this many requests.", click.IntRange(min=0)),
+    option("--max-tokens llm_max_total_tokens", "Stop after this many tokens.", click.IntRange(min=0)),
+    option("--llm-price llm_prices", "Price of a million prompt and completion tokens.", float, nargs=2),
+    option("--llm-cache", "File of recorded answers.  [default: in the cache folder]", FILE),
+    option("--llm-replay", "Use recorded answers only; open no connection.", is_flag=True),
+    option("--llm-key-env llm_key_variable", "Environment variable with the API key.", default="DIALEVAL_LLM_KEY"),
+    pairs("--system-model llm_systems", "SYSTEM=MODEL", "A system's model, to warn of a judge of the same family."),
 )
-
-
-bootstrap_resamples = click.option("--resamples", type=click.IntRange(min=1), default=1000, help="Bootstrap resamples.")
-threads = click.option("-j", "--threads", type=click.IntRange(min=1), help="Threads to use.  [default: one per core]")
+baseline = option("--baseline", "The system that others are compared with.  [default: the first]", metavar="NAME")
+level = option("--confidence", "Confidence level.", float, default=0.95, metavar="LEVEL")
+seed = option("--seed", "Random seed.", SEED, default=12345)
+bootstrap_resamples = option("--resamples", "Bootstrap resamples.", click.IntRange(min=1), default=1000)
+threads = option("-j --threads", "Threads to use.  [default: one per core]", click.IntRange(min=1))
 
 
 def baselines(what: str) -> Decorator:
     """Return the switch for floor and ceiling systems; `what`: those of the command."""
-    help_text = f"Also score floor and ceiling systems: {what}.  [default: no]"
-    return click.option("--baselines/--no-baselines", default=False, show_default=False, help=help_text)
+    return option("--baselines/--no-baselines", f"Also score floor and ceiling systems: {what}.", default=False)
 
 
 output_folder = combine_options(
-    click.option("-o", "--output", type=FOLDER, help="Save the run in this folder."),
-    click.option("--force", is_flag=True, help="With -o: replace a run of other files."),
+    option("-o --output", "Save the run in this folder.", FOLDER),
+    option("--force", "With -o: replace a run of other files.", is_flag=True),
 )
-of_task_runs = combine_options(output_folder, by, compared, format_(), transpose, confidence, limits, intervals)
+of_task_runs = combine_options(output_folder, by, compared, format_(), confidence, limits, intervals)
 """Options about the run of commands that evaluate task dialogues: where it is saved, how it is shown and checked."""
-output_file = click.option("--save", "output", type=FILE, help="Write to this file instead.")
+output_file = option("--save output", "Write to this file instead.", FILE)

@@ -11,8 +11,9 @@ import os
 import re
 import shlex
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import wraps
 from io import StringIO
@@ -27,15 +28,19 @@ if TYPE_CHECKING:
     from pathlib import Path  # importing it takes a tenth of the time of `--help`
 
     from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
+    from rich.progress import Progress, ProgressColumn, TaskID
 
     from dialeval.analysis.comparison import Comparison
     from dialeval.analysis.gates import Gate
     from dialeval.analysis.slices import Slices
+    from dialeval.cli.options import IntervalOptions, Limits
     from dialeval.core.errors import DialevalError
     from dialeval.core.result import Result, Run
+    from dialeval.engine.folding import Done
     from dialeval.reports.comparisons import RunVerdict
 
 Command = TypeVar("Command", bound=Callable[..., object])
+AnyRun = TypeVar("AnyRun", bound="Run")
 
 MOST_PROBLEMS = 200
 """The most problems that `print_all_problems` prints."""
@@ -103,24 +108,56 @@ def deliver_run(
     folder: Path | None = None,
     force: bool = False,
     *,
-    transpose: bool = False,
     by: Sequence[str] = (),
     compared: bool = True,
     saved: Run | None = None,
 ) -> None:
-    """Compare the systems of a run, save it in a folder if there is one, print it, and suggest the next command.
+    """Compare the systems of a run, save it in a folder if there is one, and print it.
 
     `saved`: the run to save, where it has more details than the one to print. Others: see `print_run`.
     """
     verdict = compare_and_save(run, format_ if compared else None, folder, force, saved)
-    print_run(run, format_, transpose, by, compared, verdict)
-    suggest_next_command(run, format_, folder)
+    print_run(run, format_, by, compared, verdict)
+
+
+@dataclass
+class TaskRun:
+    """The options about the run of a suite's command: how intervals are made, where it is saved, how it is shown."""
+
+    output: Path | None
+    force: bool
+    format_: str
+    limits: Limits
+    intervals: IntervalOptions
+    confidence: float | None
+    by: Sequence[str] = ()
+    compared: bool = True
+
+    @classmethod
+    def take(cls, options: dict[str, Any]) -> TaskRun:
+        """Take these options out of those of a command."""
+        return cls(**{name: options.pop(name) for name in cls.__dataclass_fields__ if name in options})
+
+    def check(self, *read: object, files: Sequence[Path | None] = ()) -> None:
+        """Check the places where files are written; see `check_places`."""
+        check_places(self.output, *read, files=files)
+
+    def evaluate(self, evaluate: Callable[..., AnyRun], *arguments: object, **settings: object) -> AnyRun:
+        """Call a function that evaluates, with these intervals, while a meter shows its progress."""
+        with open_meter() as meter:
+            chosen = {"confidence": self.confidence, "intervals": self.intervals.kind}
+            run = evaluate(*arguments, **chosen, progress=meter.update_run, **settings)
+        return self.intervals.add_to(run, self.confidence)
+
+    def deliver(self, run: Run, saved: Run | None = None) -> int:
+        """Save and print the run (see `deliver_run`); return the exit status that its limits give."""
+        deliver_run(run, self.format_, self.output, self.force, by=self.by, compared=self.compared, saved=saved)
+        return print_failed_gates(self.limits.make_gates(run))
 
 
 def print_run(
     run: Run,
     format_: str,
-    transpose: bool = False,
     by: Sequence[str] = (),
     compared: bool = True,
     verdict: RunVerdict | None = None,
@@ -139,10 +176,10 @@ def print_run(
     if percent:
         from dialeval.reports.comparisons import run_to_percent
 
-        run, verdict = run_to_percent(run), None if verdict is None else verdict.to_percent(run)
+        run, verdict = run_to_percent(run), None if verdict is None else verdict.to_percent()
     table: RenderableType = ""
     if format_ == "table":
-        table = tables.lay_out(run, verdict, transpose=transpose)
+        table = tables.lay_out(run, verdict)
     if by:
         from dialeval.analysis.slices import compare_slices
         from dialeval.reports.slices import MOST_TESTS
@@ -151,8 +188,6 @@ def print_run(
         print_slices(format_, table, run, by_slice, percent=percent)
     elif table:
         print_content(table)
-    elif transpose:
-        print_content(tables.FORMATS[format_](run, transpose=True, **(get_style() if format_ == "latex" else {})))
     else:
         print_as(format_, tables, run)
     if format_ in ("table", "md", "latex") and (standing := tables.describe_standing(run)):
@@ -191,12 +226,6 @@ def check_percent(format_: str | None, percent: bool) -> None:
     """Refuse --percent with a format for programs, which holds scores as they are (UsageError)."""
     if percent and format_ not in ("table", "md", "latex"):
         raise click.UsageError("--percent needs -f table, md or latex; other formats keep the original scale")
-
-
-def check_transpose(format_: str | None, transpose: bool, formats: Sequence[str] = ("table", "md", "latex")) -> None:
-    """Refuse --transpose with a format that has no rows and columns to swap (UsageError)."""
-    if transpose and format_ not in formats:
-        raise click.UsageError(f"--transpose is for -f {', '.join(formats)}; others hold a line per system and metric")
 
 
 def print_skipped(skipped: Mapping[str, str]) -> None:
@@ -346,18 +375,6 @@ def print_saved() -> None:
         print_err(f"saved in {folder}; open it row by row: dialeval report {folder}")
 
 
-def suggest_next_command(run: Run, format_: str | None, folder: Path | None) -> None:
-    """Print the command to type next, after a table in a terminal."""
-    if format_ != "table" or not sys.stderr.isatty():
-        return
-    if folder is None:
-        print_err(f"next: {quote_command()} -o results/   saves the run, for dialeval report results/")
-    else:
-        what = "compare" if len(run) - len(run.baselines) > 1 else "report"
-        why = "every difference, with tests" if what == "compare" else "one page with every row"
-        print_err(f"next: dialeval {what} {shlex.quote(str(folder))}   {why}")
-
-
 _SECRET_HEADER = re.compile(r"((?:--llm-header=)?[^=]+=)[^$]+")
 _SECRET_QUERY = re.compile(r"(?<=[?&])(?!api-version=)([^=&]+)=[^&$]+")
 
@@ -427,3 +444,140 @@ def print_all_problems(command: Command) -> Command:
             raise click.exceptions.Exit(2) from None
 
     return call  # type: ignore[return-value]
+
+
+# Progress on stderr: a bar with rate and time left, or JSON lines for programs.
+
+MODES = ("auto", "bar", "json", "none")
+
+_SECONDS_BETWEEN = 0.5
+
+
+class Meter:
+    """The progress of a run or of other work; this meter shows nothing.
+
+    `--progress json` prints one object a line, at most twice a second, and one in the end:
+
+        {"rows": 65536, "total": 200000, "share": 0.33, "rate": 120000.0, "eta": 1.1}
+
+    `rows` is the number of rows scored so far, `total` that of all rows (null while it is not known), `share` the
+    fraction of all work that is done, `rate` rows per second so far, `eta` the seconds left. With a language model as
+    the judge also `requests` and `tokens` so far and, with prices, `cost`.
+    """
+
+    def __init__(self) -> None:
+        self._start = time.monotonic()
+        self.share = 0.0
+        self.rows = 0
+        self.total: int | None = None
+        self.llms: list[Any] = []
+        """Language models that are asked."""
+
+    def update_run(self, done: Done) -> None:
+        """Take over the progress of a run."""
+        self.rows, self.share = done.rows, done.share
+        self.total = done.rows if done.share == 1 else done.total
+        self.show()
+
+    def update_steps(self, done: int, total: int | None) -> None:
+        """Take over how many steps of other work are done."""
+        self.rows, self.total, self.share = done, total, done / total if total else 0.0
+        self.show()
+
+    def to_dict(self) -> dict[str, float | None]:
+        """Return the fields of a JSON line."""
+        spent = max(time.monotonic() - self._start, 1e-9)
+        left = spent * (1 - self.share) / self.share if self.share else None
+        return {
+            "rows": self.rows,
+            "total": self.total,
+            "share": round(self.share, 4),
+            "rate": round(self.rows / spent, 1),
+            "eta": None if left is None else round(left, 1),
+            **self.sum_requests(),
+        }
+
+    def sum_requests(self) -> dict[str, float]:
+        """Return requests, tokens and cost of all language models; empty without one."""
+        if not self.llms:
+            return {}
+        requests, tokens = (sum(getattr(llm.counts, name) for llm in self.llms) for name in ("requests", "tokens"))
+        costs = [cost for llm in self.llms if (cost := llm.counts.compute_cost(llm.prices)) is not None]
+        return {"requests": requests, "tokens": tokens, **({"cost": round(sum(costs), 4)} if costs else {})}
+
+    def show(self) -> None:
+        """Show the progress."""
+
+    def note(self, text: str) -> None:
+        """Print a line about the work."""
+        print_err(text)
+
+
+class _JsonMeter(Meter):
+    _shown = 0.0
+
+    def show(self) -> None:
+        if time.monotonic() - self._shown >= _SECONDS_BETWEEN and self.share < 1:
+            self.print()  # the last one is printed when all is saved
+
+    def print(self) -> None:
+        import orjson
+
+        self._shown = time.monotonic()
+        click.echo(orjson.dumps(self.to_dict()).decode(), err=True)
+
+
+class _BarMeter(Meter):
+    def __init__(self, bar: Progress) -> None:
+        super().__init__()
+        self._bar = bar
+        self._task: TaskID | None = None
+
+    def show(self) -> None:
+        fields = self.to_dict()
+        rows = f"{fields['rows']:,} rows, {fields['rate']:,.0f} a second"
+        rows += "".join(f", {value:,} {name}" for name, value in self.sum_requests().items())
+        if self._task is None:  # no empty bar while inputs are read
+            self._task = self._bar.add_task("", total=1.0, rows=rows)
+        self._bar.update(self._task, completed=self.share, rows=rows)
+
+    def note(self, text: str) -> None:
+        self._bar.console.print(text, markup=False, highlight=False)
+
+
+@contextmanager
+def open_meter(mode: str = "auto") -> Iterator[Meter]:
+    """Open a meter that shows progress by a mode of `MODES`; `auto` is a bar if stderr is a terminal, else nothing."""
+    if mode == "none" or (mode == "auto" and not sys.stderr.isatty()):
+        yield Meter()
+    elif mode == "json":
+        meter = _JsonMeter()
+        yield meter
+        meter.print()
+    else:
+        from rich.progress import BarColumn, TaskProgressColumn, TextColumn, TimeRemainingColumn
+
+        rows = TextColumn("{task.fields[rows]}")
+        with _make_bar(BarColumn(), TaskProgressColumn(), rows, TimeRemainingColumn()) as bar:
+            yield _BarMeter(bar)
+
+
+@contextmanager
+def open_download_bar(name: str) -> Iterator[Callable[[int, int | None], None] | None]:
+    """Open a bar of bytes if stderr is a terminal, else None; call it with the bytes that are there and their total."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich.progress import BarColumn, DownloadColumn, TextColumn, TimeRemainingColumn, TransferSpeedColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
+    with _make_bar(*columns, TimeRemainingColumn()) as bar:
+        task = bar.add_task(name, total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total)
+
+
+def _make_bar(*columns: ProgressColumn) -> Progress:
+    from rich.console import Console
+    from rich.progress import Progress
+
+    return Progress(*columns, console=Console(stderr=True), transient=True)

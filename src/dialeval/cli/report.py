@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+import dialeval
 from dialeval.cli import options
 from dialeval.cli import output as out
-from dialeval.cli.output import check_places, print_err, quote_command
 
 if TYPE_CHECKING:
     from dialeval.reports.charts import FigureFormat
@@ -25,36 +25,31 @@ FIGURE_FORMATS = ("svg", "png", "pdf")
     "dialeval score damd.txt ubar.txt -r references.txt -o results",
     "dialeval report results --save report.html",
     "dialeval report results --by turn",
-    "dialeval report results --figures pdf --figures-dir figures --width 3.3",
+    "dialeval report results --figures pdf --width 3.3",
     "dialeval report results --human ratings.jsonl --sample to-rate --judge rouge-l",
 )
 @click.argument("runs", nargs=-1, required=True, type=click.Path())
-@click.option("--save", "output", type=options.FILE, default=Path("report.html"), help="The file to write.")
-@click.option("--title", help="Heading of the page.  [default: the systems]")
-@click.option("--figures", type=options.Choice(FIGURE_FORMATS), help="Also write figures for papers (extra `report`).")
-@click.option("--figures-dir", type=options.FOLDER, help="Folder for --figures.  [default: next to the report]")
-@click.option(
-    "--width", type=click.FloatRange(2.5, 30), metavar="INCHES", help="Width of --figures.  [default: as in the report]"
+@options.option("--save output", "The file to write.", options.FILE, default=Path("report.html"))
+@options.option("--title", "Heading of the page.  [default: the systems]")
+@options.option("--figures", "Also write figures for papers (extra `report`).", options.Choice(FIGURE_FORMATS))
+@options.option(
+    "--width", "Width of --figures.  [default: as in the report]", click.FloatRange(2.5, 30), metavar="INCHES"
 )
 @options.compared
 @options.by
-@click.option(
-    "--human",
-    multiple=True,
-    type=click.Path(exists=True),
-    help="Human ratings: also show estimates of the mean rating.",
+@options.option(
+    "--human", "Human ratings: also show estimates of the mean rating.", click.Path(exists=True), multiple=True
 )
-@click.option("--sample", type=click.Path(), help="Folder of the sample that --human rates.")
+@options.option("--sample", "Folder of the sample that --human rates.", click.Path())
 @options.judge_keys("The judge of the estimate, as in `dialeval estimate --judge`.")
-@click.option("--quality", default="overall", help="Quality in --human to use.")
-@click.option("--pairs", multiple=True, type=click.Path(), help="Pairwise preferences: also show the ranking.")
-@click.option("--card", type=options.FILE, help="Also write the verdict as a picture to share, .png or .svg.")
+@options.option("--quality", "Quality in --human to use.", default="overall")
+@options.option("--pairs", "Pairwise preferences: also show the ranking.", click.Path(), multiple=True)
+@options.option("--card", "Also write the verdict as a picture to share, .png or .svg.", options.FILE)
 @options.open_page
 def report(
     runs: tuple[str, ...],
     output: Path,
     figures: FigureFormat | None,
-    figures_dir: Path | None,
     width: float | None,
     opened: bool,
     by: list[str],
@@ -71,8 +66,8 @@ def report(
     """
     from time import strftime
 
-    import dialeval
     from dialeval.analysis.comparison import MOST_TESTS, load_choices, load_comparison
+    from dialeval.analysis.pairing import load_runs
     from dialeval.core.result import files_of
     from dialeval.human.merge import merge_ratings
     from dialeval.human.report import draw_estimates
@@ -80,11 +75,12 @@ def report(
     from dialeval.reports.drawings import write_figures
     from dialeval.reports.html import combine_runs
 
-    if (figures_dir is not None or width is not None) and figures is None:
-        raise click.UsageError("--figures-dir and --width need --figures png, svg or pdf")
-    check_places(None, files_of(*runs), human, pairs, sample, files=(output,))
+    if width is not None and figures is None:
+        raise click.UsageError("--width needs --figures png, svg or pdf")
+    out.check_places(None, files_of(*runs), human, pairs, sample, files=(output,))
     _refuse_foreign(output)
-    loaded = [dialeval.load(run) for run in runs]
+    named = load_runs(runs)
+    loaded = list(named.values())
     if pairs:
         page["ranking"] = dialeval.rank(list(pairs))
     if human and len(runs) > 1:
@@ -97,18 +93,17 @@ def report(
     elif sample is not None or judge:
         raise click.UsageError("--sample and --judge need --human RATINGS")
     if figures is not None:
-        folder = figures_dir or output.with_name(f"{output.stem}-figures")
+        folder = output.with_name(f"{output.stem}-figures")
         opinions = draw_estimates(page.get("people"))
         written = write_figures(combine_runs(loaded), folder, figures, width, opinions)
-        print_err(f"{len(written)} {'figure' if len(written) == 1 else 'figures'} in {folder}")
+        out.print_err(f"{len(written)} {'figure' if len(written) == 1 else 'figures'} in {folder}")
     if page["compared"] and len(runs) == 1:
         chosen = load_choices(runs[0])
         stored = load_comparison(runs[0], loaded[0], most_tests=MOST_TESTS, **chosen)
         page["compared"] = stored or (chosen and judge_run(loaded[0], **chosen).comparison) or True
-    names = [Path(run).resolve().name for run in runs]  # those that are the same get the number of the run
-    unique = [name if names.count(name) == 1 else f"{name} ({at})" for at, name in enumerate(names, 1)]
-    named = dict(zip(unique, loaded, strict=True))
-    path = dialeval.report(named, output, quote_command(), date=strftime("%Y-%m-%d"), by=by or None, **page).resolve()
+    path = dialeval.report(
+        loaded, output, out.quote_command(), date=strftime("%Y-%m-%d"), by=by or None, **page
+    ).resolve()
     out.print_content(f"{path}\n")
     if opened:
         click.launch(path.as_uri())
@@ -120,15 +115,14 @@ def report(
     "dialeval export results --to langfuse-scores -o scores/",
 )
 @click.argument("run", type=click.Path())
-@click.option("--to", "form", type=options.Choice(EXPORTS), required=True, help="The format.")
-@click.option("-o", "--output", type=options.FOLDER, default=Path("export"), help="The folder to write to.")
-@click.option("--force", is_flag=True, help="Replace files of an earlier export.")
+@options.option("--to form", "The format.", options.Choice(EXPORTS), required=True)
+@options.option("-o --output", "The folder to write to.", options.FOLDER, default=Path("export"))
+@options.option("--force", "Replace files of an earlier export.", is_flag=True)
 def export(run: str, form: str, output: Path, force: bool) -> None:
     """Write the scores of a saved RUN, with their intervals, in the format of another program.
 
     Prints the paths of the files.
     """
-    import dialeval
     from dialeval.core.files import check_files, write_bytes
     from dialeval.core.result import files_of
     from dialeval.reports.exports import export_run
@@ -162,11 +156,11 @@ def _refuse_foreign(output: Path) -> None:
     "dialeval table results/ -f md --transpose",
 )
 @click.argument("runs", nargs=-1, required=True, type=click.Path())
-@click.option("-m", "--metrics", metavar="KEYS", help="Only these, comma-separated.  [default: all but parts]")
+@options.option("-m --metrics", "Only these, comma-separated.  [default: all but parts]", metavar="KEYS")
 @options.format_(("latex", "md"))
 @options.percent
-@click.option("--transpose", is_flag=True, help="Swap rows and columns.")
-@click.option("--appendix", type=options.FILE, help="Also write commands and signatures to this LaTeX file.")
+@options.option("--transpose", "Swap rows and columns.", is_flag=True)
+@options.option("--appendix", "Also write commands and signatures to this LaTeX file.", options.FILE)
 @options.output_file
 def table(
     runs: tuple[str, ...],
@@ -182,32 +176,30 @@ def table(
     Values have the digits that their uncertainty supports. Within a data set the best value is bold, and those that
     are not significantly worse. A table that does not fit the text or the column continues in panels below.
     """
-    import dialeval
+    from dialeval.analysis.pairing import load_runs
     from dialeval.core.result import files_of
     from dialeval.metrics.registry import split_names
     from dialeval.reports import papers
 
     out.check_places(None, files_of(*runs), files=(output, appendix))
-    loaded = [dialeval.load(run) for run in runs]
-    names = [Path(run).resolve().name for run in runs]
-    unique = [name if names.count(name) == 1 else f"{name} ({at})" for at, name in enumerate(names, 1)]
-    subject = loaded[0] if len(loaded) == 1 else dict(zip(unique, loaded, strict=True))
+    named = load_runs(runs)
+    subject = named if len(named) > 1 else next(iter(named.values()))
     chosen = None if metrics is None else split_names(metrics)
     form: papers.Form = "md" if format_ == "md" else "latex"
-    if transpose and len(loaded) > 1:
+    if transpose and len(named) > 1:
         raise click.UsageError("--transpose is for one run")
     shown = papers.write_table(subject, form, metrics=chosen, percent=percent, transpose=transpose, **out.get_style())
     out.print_content(shown, output)
     if appendix is not None:
-        out.write_output(appendix, papers.write_appendix(loaded).encode())
+        out.write_output(appendix, papers.write_appendix(list(named.values())).encode())
 
 
 @options.command("dialeval describe results/", "dialeval describe results/ --human ratings.jsonl --bib references.bib")
 @click.argument("run", type=click.Path())
-@click.option("--human", multiple=True, type=click.Path(exists=True), help="Human ratings that the paper reports.")
-@click.option("--sample", type=click.Path(), help="Folder of the sample that --human rates.")
-@click.option("--quality", default="overall", help="Quality in --human to use.")
-@click.option("--bib", type=options.FILE, help="Write the references to this file instead of below the paragraph.")
+@options.option("--human", "Human ratings that the paper reports.", click.Path(exists=True), multiple=True)
+@options.option("--sample", "Folder of the sample that --human rates.", click.Path())
+@options.option("--quality", "Quality in --human to use.", default="overall")
+@options.option("--bib", "Write the references to this file instead of below the paragraph.", options.FILE)
 @options.output_file
 def describe(
     run: str, human: tuple[str, ...], sample: str | None, quality: str, bib: Path | None, output: Path | None
@@ -217,7 +209,6 @@ def describe(
     Everything in it is taken from the run: metrics with their papers, intervals, tests and corrections, the number of
     dialogues and what failed, models of judges, and with --human raters and their agreement.
     """
-    import dialeval
     from dialeval.analysis.comparison import MOST_TESTS, load_choices, load_comparison
     from dialeval.core.result import files_of
     from dialeval.reports.comparisons import judge_run

@@ -11,7 +11,6 @@ import click
 
 from dialeval.cli import options
 from dialeval.cli import output as out
-from dialeval.cli.progress import MODES, Meter, open_meter
 
 if TYPE_CHECKING:
     from dialeval.core.result import Run
@@ -32,23 +31,18 @@ _FILES = ("responses", "contexts", "dialogues", "scores", "train", "vocabulary",
     "dialeval score rows.jsonl -m llm --llm-endpoint http://localhost:8000/v1 --llm-model NAME --rubric reply",
 )
 @options.responses()
-@click.option(
-    "-r", "--references", multiple=True, type=click.Path(), help="One reference per response; repeat for several."
-)
+@options.option("-r --references", "One reference per response; repeat for several.", click.Path(), multiple=True)
 @options.contexts
-@click.option("--dialogues", metavar="FILE", help="Dialogue id of each line; empty-lines: these separate dialogues.")
-@click.option("--scores", metavar="FILE", help="Table with scores of dialogues, for -m score:NAME.")
-@click.option("--key", default="dialog_id", help="Column of --scores with the ids of dialogues, or of replies.")
+@options.option("--dialogues", "Dialogue id of each line; empty-lines: these separate dialogues.", metavar="FILE")
+@options.option("--scores", "Table with scores of dialogues, for -m score:NAME.", metavar="FILE")
+@options.option("--key", "Column of --scores with the ids of dialogues, or of replies.", default="dialog_id")
 @options.resources
-@options.in_vocabulary
-@click.option(
-    "--judge-dir", "judge", type=click.Path(file_okay=False), help="Folder of a judge.  [default: the shipped ones]"
-)
-@click.option("--checks", type=click.Path(dir_okay=False), help="Rules about replies and tool calls, a TOML file.")
+@options.option("--judge-dir judge", "Folder of a judge.  [default: the shipped ones]", click.Path(file_okay=False))
+@options.option("--checks", "Rules about replies and tool calls, a TOML file.", click.Path(dir_okay=False))
 @options.metrics("default, a short panel; all: every one that the inputs allow; dialog-eval: the original's 17")
 @options.llm
 @options.tokenizer
-@click.option("--bleu-smoothing", type=click.IntRange(0, 7), help="nltk's smoothing method for BLEU.  [default: 4]")
+@options.option("--bleu-smoothing", "nltk's smoothing method for BLEU.  [default: 4]", click.IntRange(0, 7))
 @options.baselines("gold, shuffled gold, a constant and random training lines")
 @options.confidence
 @options.row_fields
@@ -57,25 +51,24 @@ _FILES = ("responses", "contexts", "dialogues", "scores", "train", "vocabulary",
 @options.output_folder
 @options.format_((*options.RUN_FORMATS, *options.GATE_FORMATS))
 @options.percent
-@options.transpose
 @options.limits
 @options.intervals
 @options.threads
-@click.option("--shards", is_flag=True, help="The files of a directory are the parts of one system.")
-@click.option("--jobs", type=click.IntRange(min=1), help="Read in chunks, in this many processes.")
-@click.option("--engine", type=options.Choice(["local", "ray"]), help="Where to run.  [default: local]")
-@click.option("--address", help="An existing Ray cluster, such as auto or ray://host:10001.")
-@click.option("--resume", type=options.FOLDER, help="Folder for finished chunks; an interrupted run continues from it.")
-@click.option("--row-scores/--no-row-scores", default=True, help="With -o: save one value per response.")
+@options.option("--shards", "The files of a directory are the parts of one system.", is_flag=True)
+@options.option("--jobs", "Read in chunks, in this many processes.", click.IntRange(min=1))
+@options.option("--engine", "Where to run.  [default: local]", options.Choice(["local", "ray"]))
+@options.option("--address", "An existing Ray cluster, such as auto or ray://host:10001.")
+@options.option("--resume", "Folder for finished chunks; an interrupted run continues from it.", options.FOLDER)
+@options.option("--row-scores/--no-row-scores", "With -o: save one value per response.", default=True)
 @options.compared
 @options.margins
 @options.cluster
-@click.option(
+@options.option(
     "--progress",
-    type=options.Choice(MODES),
+    "Progress on stderr.  [default: a bar, if a terminal]",
+    options.Choice(out.MODES),
     default="auto",
     show_default=False,
-    help="Progress on stderr.  [default: a bar, if a terminal]",
 )
 def score(
     references: tuple[str, ...],
@@ -84,7 +77,6 @@ def score(
     force: bool,
     format_: str,
     percent: bool,
-    transpose: bool,
     limits: options.Limits,
     progress: str,
     by: list[str],
@@ -110,14 +102,13 @@ def score(
         raise click.UsageError(f"{format_} has no slices; choose another format, or leave --by out")
     return_freed_arrays()
     out.check_percent(format_, percent)
-    out.check_transpose(format_, transpose)
     sources = () if force or output is None else list_file_names(given["responses"])
     out.check_places(output, references, *(given[name] for name in _FILES), sources=sources)
     if given["scores"] is not None and given["metrics"] is None:
         given["metrics"] = "default,scores"
     given["metrics"] = limits.with_metrics(given["metrics"])
     settings: dict[str, dict[str, object]] = {} if bleu_smoothing is None else {"bleu": {"smooth": bleu_smoothing}}
-    with open_meter(progress) as meter:
+    with out.open_meter(progress) as meter:
         judge = llm.open(meter)
         if judge is not None and "llm" not in (given["metrics"] or ""):
             raise click.UsageError("LLM options need the metric: -m llm")
@@ -139,8 +130,7 @@ def score(
         gates = list(limits.make_gates(run))
         out.print_gates(format_, gates, run, run, sentences=() if verdict is None else verdict.sentences)
         return out.print_failed_gates(gates)
-    out.print_run(run, format_, transpose, by, compared, verdict, percent)
-    out.suggest_next_command(run, format_, output)
+    out.print_run(run, format_, by, compared, verdict, percent)
     return out.print_failed_gates(limits.make_gates(run))
 
 
@@ -150,7 +140,7 @@ def _evaluate(
     intervals: options.IntervalOptions,
     output: Path | None,
     force: bool,
-    meter: Meter,
+    meter: out.Meter,
     format_: str,
     by: list[str],
     cluster: str | None,
@@ -185,7 +175,7 @@ def _evaluate(
     if over and (intervals.is_resampled or as_there):
         flag = "--cluster" if cluster is not None else "--replicate"
         raise click.UsageError(f"{flag} has intervals by formula; leave --intervals and -f metrics-txt out")
-    threads, row_scores, resume, factor = (inputs.pop(name) for name in ("threads", "row_scores", "resume", "t"))
+    threads, row_scores, resume = (inputs.pop(name) for name in ("threads", "row_scores", "resume"))
     workers = _make_engine(engine, jobs, address, threads)
     scoring = Options(engine=workers if jobs or engine else None, row_scores=row_scores, resume=resume)
     sources = (inputs["responses"], inputs["references"], inputs["contexts"])
@@ -196,7 +186,7 @@ def _evaluate(
     try:
         run = evaluate(
             **inputs,
-            intervals="rows" if as_there and factor is None else intervals.with_factor(factor),
+            intervals="rows" if as_there else intervals.kind,
             baselines=baselines,
             output=output if chunked else None,
             reading=reading,

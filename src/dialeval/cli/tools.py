@@ -1,10 +1,11 @@
-"""Small commands: `dialeval metrics`, `formats`, `schema`, `validate`, `data` and `demo`."""
+"""Small commands: `dialeval metrics`, `formats`, `validate`, `data` and `demo`."""
 
 from __future__ import annotations
 
 import inspect
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import shlex
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
@@ -12,25 +13,23 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+import dialeval
 from dialeval.cli import options
-from dialeval.cli.output import encode_json, print_content, print_err, print_out
-from dialeval.cli.progress import open_download_bar, open_meter
+from dialeval.cli.output import encode_json, open_download_bar, open_meter, print_content, print_err, print_out
 from dialeval.core import inputs
 from dialeval.core.errors import suggest
 
 if TYPE_CHECKING:
     from dialeval.core.fold import Metric
     from dialeval.core.inputs import Input
-    from dialeval.core.result import Run
     from dialeval.io.rows import Rows
 
 
 @options.command("dialeval metrics", "dialeval metrics --all", "dialeval metrics sacrebleu")
-@click.argument("name", required=False, shell_complete=options.complete_metrics)
-@click.option("--all", "every", is_flag=True, help="List every variant, not only families.")
+@click.argument("name", required=False)
+@options.option("--all every", "List every variant, not only families.", is_flag=True)
 def metrics(name: str | None, every: bool) -> None:
     """List the metrics; with a NAME, explain that one: formula, range, settings, paper, edge cases, an example."""
-    from dialeval.core.errors import SettingError
     from dialeval.metrics.registry import GROUPS, registry
 
     name = registry().canonicalize(name)
@@ -38,11 +37,7 @@ def metrics(name: str | None, every: bool) -> None:
         presets = GROUPS.get(name or "", registry().presets)
         print_out(_list_metrics(presets, every=every or name is not None))
         return
-    try:
-        metric = registry().parse(name)
-    except SettingError as error:
-        raise click.UsageError(str(error)) from None
-    print_out(_explain_metric(metric))
+    print_out(_explain_metric(registry().parse(name)))
 
 
 def _list_metrics(presets: Iterable[str], every: bool) -> str:
@@ -147,25 +142,6 @@ def formats(name: str | None) -> None:
     for shape in shapes.values() if name is None else [shapes[name]]:
         example = json.dumps(shape.example, ensure_ascii=False, indent=None if name is None else 2)
         print_out(f"{shape.name}: {shape.title} ({shape.origin})\n  {shape.explained}\n  {example}")
-
-
-@options.command("dialeval schema", "dialeval schema run > run.schema.json")
-@click.argument("name", required=False)
-def schema(name: str | None) -> None:
-    """List what dialeval writes; with a NAME, print its JSON Schema."""
-    from dialeval.core.errors import SettingError
-    from dialeval.reports import schemas
-
-    if name is None:
-        width = max(map(len, schemas.WRITTEN))
-        files = max(len(written.file) for written in schemas.WRITTEN.values())
-        for listed, written in schemas.WRITTEN.items():
-            print_out(f"{listed:<{width}}  {written.file:<{files}}  {written.by}")
-        return
-    try:
-        print_content(encode_json(schemas.make_schema(name)).decode())
-    except SettingError as error:
-        raise click.UsageError(str(error)) from None
 
 
 @options.command("dialeval validate outputs/*.txt rows.jsonl", "dialeval validate chats.jsonl -f json")
@@ -273,9 +249,9 @@ def data() -> None:
     "dialeval data add lsdscc --from LSDSCC/lsdscc/data/test.group.json",
 )
 @click.argument("name")
-@click.option("--from", "from_folder", type=click.Path(), help="Take the files from here, not from the network.")
-@click.option("--address", help="Download from this address instead of the official one.")
-@click.option("--force", is_flag=True, help="Replace a pack that is installed.")
+@options.option("--from from_folder", "Take the files from here, not from the network.", click.Path())
+@options.option("--address", "Download from this address instead of the official one.")
+@options.option("--force", "Replace a pack that is installed.", is_flag=True)
 def add(name: str, from_folder: str | None, address: str | None, force: bool) -> None:
     """Build a pack from its official source over HTTP, or from a local copy."""
     from dialeval.io.packs import add_pack
@@ -323,15 +299,20 @@ def remove(name: str) -> None:
 # `dialeval demo`: two chat logs of the sample and their page; with --all every family of metrics.
 
 
+_MORE = {
+    "responses": "score {sample}/responses -r {sample}/references.txt -m bleu-4,rouge-l,distinct-2",
+    "sampled-answers": "lsdscc {sample}/lsdscc/varied.txt {sample}/lsdscc/safe.txt -r {sample}/lsdscc/groups.json",
+    "task-dialogues": "multiwoz -i {sample}/town/predictions --data town",
+    "breakdown-detection": "breakdown {sample}/breakdown/keywords -p {sample}/breakdown/data --no-baselines -f table",
+}
+"""Commands of `--all`, by the folder of the run."""
 SAMPLE_PARTS = ("breakdown", "frames", "logs", "lsdscc", "responses", "town")
 """Folders of the sample."""
 
 
 @options.command("dialeval demo", "dialeval demo -o dialeval-demo --open", "dialeval demo --all")
-@click.option(
-    "-o", "--output", type=options.FOLDER, default=Path("dialeval-demo"), help="Folder for the runs and the report."
-)
-@click.option("--all", "every", is_flag=True, help="Also show responses, sampled answers, tasks and breakdowns.")
+@options.option("-o --output", "Folder for the runs and the report.", options.FOLDER, default=Path("dialeval-demo"))
+@options.option("--all every", "Also show responses, sampled answers, tasks and breakdowns.", is_flag=True)
 @options.open_page
 def demo(output: Path, every: bool, opened: bool) -> None:
     """Compare two versions of a chatbot on the shipped sample of invented chats, and write the report.
@@ -340,32 +321,33 @@ def demo(output: Path, every: bool, opened: bool) -> None:
     and which dialogues got worse.
     """
     from dialeval import sample_data
-    from dialeval.engine.evaluate import Execution, evaluate
     from dialeval.engine.resources import explain_missing
     from dialeval.reports.comparisons import judge_run
-    from dialeval.reports.html import report
     from dialeval.reports.tables import lay_out
 
     logs = sample_data.folder() / "logs"
     missing = explain_missing(inputs.DIALOGUE_JUDGE)
     with open_meter() as meter:
-        run = evaluate(
+        run = dialeval.evaluate(
             {"v1": logs / "v1.jsonl", "v2": logs / "v2.jsonl"},
             metrics="length,distinct-2" if missing else "judge,length",
-            execution=Execution(progress=meter.update_run),
+            execution=dialeval.Execution(progress=meter.update_run),
         )
     if missing:
         print_err(f"without the judge: {missing}")
-    runs = [run]
     verdict = judge_run(run)
     run.save(output, comparison=verdict.dump())
-    print_content(lay_out(_select_main(run, [key for key in run.keys_in_order if "/" not in key]), verdict))
-    for title, part, keys in _evaluate_sample(logs.parent) if every else ():
-        print_out(f"\n{title}")
-        part.save(output / title.lower().replace(" ", "-"))
-        print_content(lay_out(_select_main(part, keys)))
-        runs.append(part)
-    path = report(runs, output / "report.html", command="dialeval demo").resolve()
+    main = {
+        name: replace(result, estimates={key: value for key, value in result.items() if "/" not in key})
+        for name, result in run.items()
+    }
+    print_content(lay_out(replace(run, systems=main), verdict))
+    for name, command in _MORE.items() if every else ():
+        words = [word.format(sample=logs.parent) for word in command.split()]
+        print_out(f"\ndialeval {shlex.join(words)}")
+        click.get_current_context().find_root().command.main([*words, "-o", str(output / name)], standalone_mode=False)
+        dialeval.report(dialeval.load(output / name), output / f"{name}.html", command="dialeval demo --all")
+    path = dialeval.report(run, output / "report.html", command="dialeval demo").resolve()
     print_out("\nEvery dialogue with the replies of both versions; open it in a browser:")
     print_content(f"{path}\n")
     if opened:
@@ -374,7 +356,7 @@ def demo(output: Path, every: bool, opened: bool) -> None:
 
 @options.command("dialeval sample-data sample", "dialeval sample-data town --part town")
 @click.argument("folder", type=options.FOLDER)
-@click.option("--part", type=options.Choice(SAMPLE_PARTS), help="Copy one folder of the sample only.")
+@options.option("--part", "Copy one folder of the sample only.", options.Choice(SAMPLE_PARTS))
 def sample_data(folder: Path, part: str | None) -> None:
     """Copy the sample that ships with dialeval (invented chats, ratings, task dialogues) to FOLDER.
 
@@ -396,41 +378,3 @@ def sample_data(folder: Path, part: str | None) -> None:
 def skill() -> None:
     """Print instructions for coding agents: how to run dialeval, read its results and act on them."""
     print_content(Path(__file__).parents[1].joinpath("SKILL.md").read_text(encoding="utf-8"))
-
-
-def _select_main(run: Run, keys: Sequence[str]) -> Run:
-    """Return a run with only some metrics, and without floors and ceilings."""
-    systems = {name: result for name, result in run.items() if result.role == "system"}
-    main = {
-        name: replace(result, estimates={key: result[key] for key in keys if key in result})
-        for name, result in systems.items()
-    }
-    return replace(run, systems=main)
-
-
-def _evaluate_sample(here: Path) -> Iterator[tuple[str, Run, Sequence[str]]]:
-    """Yield runs of every other type of evaluation on the sample: title, run and the metrics to print."""
-    from dialeval.breakdown import evaluate_breakdown
-    from dialeval.engine.evaluate import evaluate
-    from dialeval.engine.resources import explain_missing
-    from dialeval.lsdscc import evaluate as evaluate_hypotheses
-    from dialeval.multiwoz import Evaluator
-
-    responses = evaluate(
-        here / "responses",
-        here / "references.txt",
-        here / "contexts.txt",
-        train=here / "train.txt",
-        vectors=here / "vectors.txt",
-        metrics="all" if explain_missing(inputs.JUDGE) else "all,adem",
-    )
-    yield "Responses", responses, ("bleu-4", "rouge-l", "embedding-average", "distinct-2", "adem")
-    sampled = {name: here / "lsdscc" / f"{name}.txt" for name in ("varied", "safe")}
-    groups = here / "lsdscc" / "groups.json"
-    yield "Sampled answers", evaluate_hypotheses(sampled, reference_groups=groups), ("mds", "pds", "max-bleu")
-    evaluator, predictions = Evaluator(data="town", dst=True), here / "town" / "predictions"
-    town = evaluator.with_transcripts(evaluator.run(predictions), predictions)
-    yield "Task dialogues", town, ("inform", "success", "bleu/town", "combined")
-    talks = here / "breakdown"
-    detected = evaluate_breakdown(talks / "data", [talks / "keywords", talks / "cautious"])
-    yield "Breakdown detection", detected.with_report_details(), ("accuracy", "f1-x", "jsd-o-t-x")

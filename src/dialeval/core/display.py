@@ -279,12 +279,12 @@ class ScoreTable(Tabular, Displayable):
         import pyarrow as pa
 
         tables = []
-        known_rows = [result.rows for result in self.run.values() if result.rows is not None]
+        known_rows = [result.table for result in self.run.values() if result.table is not None]
         taken = {*_PLACE_COLUMNS, *self.run.keys_in_order, *(name for rows in known_rows for name in rows.texts)}
         fields = [field for rows in known_rows for field in rows.fields.items()]
         several = {name for name, column in fields if any(len(values) > 1 for values in column)}
         for system, level, items in split_scores(self.run):
-            size, rows = len(next(iter(items.values()))), self.run[system].rows
+            size, rows = len(next(iter(items.values()))), self.run[system].table
             places = {"system": pa.repeat(system, size), "level": pa.repeat(level.value, size)}
             columns = {} if rows is None else _list_places(rows, level) | _list_fields(rows, level, taken, several)
             tables.append(pa.table({**places, "row": np.arange(1, size + 1), **columns, **items}))

@@ -39,17 +39,6 @@ class Command(NamedTuple):
     """The heading under which `dialeval --help` lists it."""
 
 
-class WrittenFile(NamedTuple):
-    """A file or document that dialeval writes, whose JSON Schema `dialeval schema` prints."""
-
-    file: str
-    by: str
-    place: str
-    """Where its type is defined: that of the type or of a function that returns it."""
-    printed: bool = False
-    """Whether it is JSON of the command line, in which a number that could not be computed is null."""
-
-
 @dataclass(frozen=True)
 class Feature:
     """What one suite, judge or package adds; every place is `module:name`.
@@ -67,7 +56,6 @@ class Feature:
         documents: Functions that describe a result in a report or notebook, by the name of its class.
         formats: TOML files with row shapes, as `package:file`; `io/row_shapes.toml` is one.
         packs: TOML files with the sources of data packs, as `package:file`; `io/packs.toml` is one.
-        files: The files that it writes, by the name of the schema.
         commands: Commands, by name.
     """
 
@@ -81,7 +69,6 @@ class Feature:
     documents: Mapping[str, str] = field(default_factory=dict)
     formats: Sequence[str] = ()
     packs: Sequence[str] = ()
-    files: Mapping[str, WrittenFile] = field(default_factory=dict)
     commands: Mapping[str, Command] = field(default_factory=dict)
 
 

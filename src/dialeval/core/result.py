@@ -81,7 +81,7 @@ class Result(Mapping[str, Estimate], Tabular, Displayable):
         estimates: The estimates, by metric.
         skipped: The metrics that could not be computed, each with its reason.
         source: The file that the responses came from; None for texts in memory.
-        rows: The rows behind the per-row scores, where they are known: dialogues, turns, texts, kept fields.
+        table: The rows behind the per-row scores, where they are known: dialogues, turns, texts, kept fields.
         contributions: The per-row statistics of corpus metrics, for resampling.
         role: `"system"`, or `"floor"` or `"ceiling"` for a baseline that was scored next to the systems.
         account: How many conversations and replies were read, and what is missing; None where rows are not replies.
@@ -98,7 +98,7 @@ class Result(Mapping[str, Estimate], Tabular, Displayable):
     estimates: Mapping[str, Estimate]
     skipped: Mapping[str, str] = field(default_factory=dict)
     source: str | None = None
-    rows: RowTable | None = None
+    table: RowTable | None = None
     contributions: Mapping[str, Contributions] = field(default_factory=dict)
     role: Role = "system"
     account: Account | None = None
@@ -221,7 +221,7 @@ class Run(Mapping[str, Result], Tabular, Displayable):
         Args:
             kind: `means`, `distribution`, `turns`, `forest` or `pass-k`.
             metric: The metric; None: the first of the panel.
-            **options: `system` of `forest`, and `width` in inches.
+            **options: `width` in inches.
 
         Returns:
             A figure that a notebook shows; `save(path)` writes it.
@@ -305,7 +305,7 @@ class Run(Mapping[str, Result], Tabular, Displayable):
             "scores": []
             if parts is not None
             else [rowtable.make_score_table(*block) for block in display.split_scores(self)],
-            "rows": [result.rows.to_arrow(name) for name, result in self.items() if result.rows is not None],
+            "rows": [result.table.to_arrow(name) for name, result in self.items() if result.table is not None],
             "contributions": [
                 to_arrow(result.contributions, name) for name, result in self.items() if result.contributions
             ],
@@ -575,7 +575,7 @@ def _to_float(value: float | None) -> float:
 
 def _check_result(name: str, result: Result) -> None:
     """Raise InvalidError where items, rows and per-row statistics contradict what `run.json` states."""
-    rows = result.rows
+    rows = result.table
     for key, estimate in result.items():
         if estimate.scores is None:
             continue

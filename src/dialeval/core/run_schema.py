@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pkgutil import resolve_name
 from typing import Annotated, Literal, TypeAlias
 
-from msgspec import UNSET, Meta, Struct, UnsetType, convert, defstruct, field, structs, to_builtins
+from msgspec import UNSET, Meta, Struct, UnsetType, convert, field, to_builtins
 
 from dialeval.core import validation
 from dialeval.core.account import Account
@@ -143,14 +143,3 @@ def check_details(document: Mapping[str, object], where: str, remedy: str) -> No
     homes = (feature.details[name] for feature in list_features() for name in feature.details if name in document)
     for home in dict.fromkeys(homes):
         validation.convert(document, resolve_name(home), where, remedy)
-
-
-def run_with_details() -> type[Struct]:
-    """Return the type of `run.json` with the types of all details, for its JSON Schema."""
-    homes = dict.fromkeys(home for feature in list_features() for home in feature.details.values())
-    fields = [
-        (detail.name, detail.type, field(default_factory=detail.default_factory))
-        for home in homes
-        for detail in structs.fields(resolve_name(home))
-    ]
-    return defstruct("SavedRun", fields, bases=(SavedRun,), namespace={"__doc__": SavedRun.__doc__})

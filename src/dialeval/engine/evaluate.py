@@ -96,7 +96,7 @@ class Reading:
 
 
 def _has_call_checks(source: object) -> bool:
-    from dialeval.metrics.check_files import load_checks
+    from dialeval.metrics.checks import load_checks
 
     return inputs.CALL_CHECKS in load_checks(source)
 
@@ -443,15 +443,15 @@ class Tally:
         self.add(systems[0])
         self._notes |= notes
 
-    def add(self, rows: Rows) -> None:
+    def add(self, part: Rows) -> None:
         """Add rows that are columns already.
 
         Args:
-            rows: The rows of one system.
+            part: The rows of one system.
         """
-        if len(rows):
-            self._make_job(self._columns | frozenset(rows.columns))  # refuses a metric that lacks a column
-            self._parts.append(replace(rows, system=self._system).move_behind(len(self)))
+        if len(part):
+            self._make_job(self._columns | frozenset(part.columns))  # refuses a metric that lacks a column
+            self._parts.append(replace(part, system=self._system).move_behind(len(self)))
 
     @property
     def _columns(self) -> frozenset[Input]:

@@ -44,7 +44,7 @@ Data: TypeAlias = str | os.PathLike[str] | Iterable[object] | Mapping[str, objec
 WordChoice: TypeAlias = Literal["listed", "vectors"]
 """Whether words with a vector that are not listed are unknown, or known too."""
 
-_ENCODER = "dialeval.metrics.encoder:ShippedEncoder"
+_ENCODER = "dialeval.metrics.encoder:SentenceVectors"
 _JUDGES = (inputs.JUDGE, inputs.DIALOGUE_JUDGE)
 """Resources that `judge` replaces."""
 
@@ -154,7 +154,7 @@ class Resources:
             words |= find_place("loaders", "judge")(self.judge)
             shipped = {need: place for need, place in shipped.items() if need not in _JUDGES}
         if self.checks is not None:
-            from dialeval.metrics.check_files import load_checks
+            from dialeval.metrics.checks import load_checks
 
             words |= load_checks(self.checks)
         if self.llm is not None:

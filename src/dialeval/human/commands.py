@@ -13,7 +13,7 @@ from dialeval.cli import options
 from dialeval.cli import output as out
 
 LEVELS = ("turn", "dialogue", "system")
-"""As in `analysis.metric_ranking`, which is not imported to print help."""
+"""As in `analysis.matching`, which is not imported to print help."""
 _FILE_WIDTH = 120
 """Characters in a line of a table that is written to a file."""
 
@@ -109,7 +109,7 @@ def sample(
     for name, stratum in design.strata.items():
         if len(design.strata) > 1:
             out.print_err(f"{name}: {stratum.drawn_responses} of {stratum.responses} responses")
-    out.print_err(f"{len(drawn.rows)} responses to rate ({design.unit}, seed {design.seed}) are in {output}")
+    out.print_err(f"{len(drawn.responses)} responses to rate ({design.unit}, seed {design.seed}) are in {output}")
 
 
 @options.group(
@@ -282,7 +282,6 @@ def serve(
 @click.option("--baseline", metavar="NAME", help="The system that others are compared with.  [default: the first]")
 @_confidence
 @click.option("--assume-random", is_flag=True, help="Treat ratings as a random sample, though they are none.")
-@click.option("--seed", type=options.SEED, default=12345, help="Random seed of cross-fitting.")
 @options.field_names("rated rows")
 @options.output_file
 @options.format_()
@@ -351,7 +350,7 @@ def rank(pairs: tuple[str, ...], output: Path | None, format_: str, **settings: 
 @_sample
 @click.option("--labels", is_flag=True, help="Treat ratings as labels: kappa, AC1, alpha and confusion matrices.")
 @click.option("--figure", type=options.FILE, help="With --labels: draw the bias of judges (.svg, .png or .pdf).")
-@options.pairs("--model", "models", "NAME=MODEL", "With --labels: the model of a system, or of a judge.")
+@options.pairs("--model models", "NAME=MODEL", "With --labels: the model of a system, or of a judge.")
 @click.option("--disputed", type=options.FILE, help="Write a page to rate the strongest disagreements again.")
 @click.option("--most", type=click.IntRange(min=1), default=20, help="Rows of --disputed.")
 @options.field_names("rated rows")
@@ -378,7 +377,7 @@ def agreement(
     object with a response, scores and, where known, references, context, system and dialog_id (.jsonl, .json, .csv,
     .tsv, .parquet). Intervals are over dialogues. The length of the response is always there as the
     control, and the agreement of the annotators as the ceiling. With --labels, or for --disputed, metrics are compared
-    with the label that most annotators gave; of several judges also the effective number of independent ones.
+    with the label that most annotators gave.
     """
     from dialeval.analysis.agreement import measure_agreement as correlate
     from dialeval.core.result import files_of

@@ -147,7 +147,6 @@ class HumanEstimates(Tabular, Displayable, Record, frozen=True, kw_only=True, re
         population: What the estimates are for, `dialogues` of the same kind or just the `run`.
         confidence: The confidence level of the intervals.
         unit: What intervals are over, `dialogues` or `rows`.
-        seed: The seed of the folds by which several judges are combined.
         at_random: Whether the rated rows were sampled with known probabilities.
         raters: Whether intervals are for these raters (`fixed`) or for others as well (`random`).
         named_raters: The number of raters that the ratings name.
@@ -178,7 +177,6 @@ class HumanEstimates(Tabular, Displayable, Record, frozen=True, kw_only=True, re
     population: Target
     confidence: float
     unit: str
-    seed: int
     at_random: bool
     raters: Raters
     named_raters: int
@@ -223,7 +221,6 @@ def estimate_ratings(
     baseline: str | None = None,
     assume_random: bool = False,
     fields: Mapping[str, str] | None = None,
-    seed: int = DEFAULT_SEED,
     raters: Raters = "fixed",
     cluster: str | None = None,
 ) -> HumanEstimates:
@@ -243,7 +240,6 @@ def estimate_ratings(
         baseline: The system that the others are compared with; None: the first.
         assume_random: Treat ratings of rows that were not sampled as a random sample; the result states it.
         fields: The names of fields in the ratings, by ours.
-        seed: The seed of the folds by which several judges are combined.
         raters: `"fixed"`, for ratings by these raters, or `"random"`, for other raters as well.
         cluster: A field that the run kept, such as the user, whose values intervals are over; None: dialogues.
 
@@ -286,7 +282,7 @@ def estimate_ratings(
     loaded = collapse_dialogues(loaded) if levels & {DIALOGUE, "dialogue"} else loaded
     if cluster is not None and population == "run":
         raise SettingError("the rows of a run are no sample of users; cluster is for the population of dialogues")
-    study = _Study(loaded, drawn, ratings, quality, keys, seed)
+    study = _Study(loaded, drawn, ratings, quality, keys)
     if cluster is not None:
         study.dialogues = number_clusters(study.tables, cluster)
     systems, scale = study.make_systems(ratings.values[quality]), _find_scale(ratings, quality)
@@ -300,11 +296,12 @@ def estimate_ratings(
             for name, base in targets
         ]
 
-    values = estimate_all(systems)
     names = list(dict.fromkeys(name for row in ratings.raters.get(quality, ()) for name in row))
     if raters == "random":
         bounds = [None if scale is None or base is not None else scale.bounds for _, base in targets]
-        values = _generalize_to_raters(values, bounds, study, names, systems, estimate_all, confidence)
+        values = _generalize_to_raters(study, names, systems, estimate_all, bounds, confidence)
+    else:
+        values = estimate_all(systems)
     adjusted = [math.nan] * single + significance.holm([value.p for value in values[single:]])
     estimates = []
     for value, (name, base), p in zip(values, targets, adjusted, strict=True):
@@ -319,7 +316,6 @@ def estimate_ratings(
         population=population,
         confidence=confidence,
         unit=unit if cluster is None else f"clusters by {cluster}",
-        seed=seed,
         at_random=drawn is not None,
         raters=raters,
         named_raters=len(names),
@@ -333,29 +329,6 @@ def estimate_ratings(
             *_warn_about_estimates(estimates[:single], keys, scale),
         ],
     )
-
-
-def _generalize_to_raters(
-    values: Sequence[RatingEstimate],
-    bounds: Sequence[tuple[float, float] | None],
-    study: _Study,
-    raters: Sequence[str],
-    systems: Mapping[str, RatedSystem],
-    estimate_all: Callable[[Mapping[str, RatedSystem]], list[RatingEstimate]],
-    confidence: float,
-) -> list[RatingEstimate]:
-    """Return estimates with intervals for other raters: from those without each rater, and over rows as clusters."""
-    without = [estimate_all(rest) for rest in study.leave_out_raters(raters, systems)]
-    by_row = {}
-    for number, (name, system) in enumerate(systems.items()):
-        rows = np.arange(len(system.people)) + number * _MOST_UNITS
-        by_row[name] = replace(system, dialogue=rows, unit=rows)
-    ratings_of_a_row = float(np.mean([len(row) for row in study.ratings.annotations[study.quality] if len(row)]))
-    columns = zip(values, zip(*without, strict=True), estimate_all(by_row), bounds, strict=True)
-    return [
-        generalize_to_raters(value, rest, over_rows, ratings_of_a_row, confidence, ends)
-        for value, rest, over_rows, ends in columns
-    ]
 
 
 def _read_inputs(
@@ -381,7 +354,7 @@ def _number_strata(run: Run, sample: Sample) -> dict[str, Ints]:
     check_same_run(sample, run)
     codes = {name: code for code, name in enumerate(sample.design.strata)}
     names = find_strata(run, sample)
-    other = next((row for row in sample.rows if names[row.system][row.place] != row.stratum), None)
+    other = next((row for row in sample.responses if names[row.system][row.place] != row.stratum), None)
     if other is not None or any(name not in codes for labels in names.values() for name in labels):
         remedy = "give the run that was sampled, with the same fields"
         raise SettingError(f"the strata of the run are not those of the sample; {remedy}")
@@ -394,23 +367,21 @@ class _Study:
     Without a sample the rated rows are taken for a simple random sample of each system's rows.
     """
 
-    def __init__(
-        self, run: Run, sample: Sample | None, ratings: Ratings, quality: str, keys: Sequence[str], seed: int
-    ) -> None:
-        self.run, self.sample, self.ratings, self.quality = run, sample, ratings, quality
-        self.keys, self.seed = keys, seed
+    def __init__(self, run: Run, sample: Sample | None, ratings: Ratings, quality: str, keys: Sequence[str]) -> None:
+        self.run, self.sample, self.ratings, self.quality, self.keys = run, sample, ratings, quality, keys
         if sample is None:
             self.places = find_rated_rows(run, ratings)
             """By system: which ratings are of its rows, and of which rows."""
         else:
             self.strata = _number_strata(run, sample)
             self.places = _locate_ratings(sample, ratings)
-        self.tables = {name: table for name in self.places if (table := run[name].rows) is not None}
+        self.tables = {name: table for name in self.places if (table := run[name].table) is not None}
         self.dialogues = _number_dialogues(self.tables)
 
     def make_systems(self, values: Floats) -> dict[str, RatedSystem]:
         """Return the rows of every system with ratings and judges; `values`: a mean rating for each rated row."""
         people: dict[str, Floats] = {}
+        answered: dict[int, float] = {}
         for name, (rated, rows) in self.places.items():
             people[name] = np.full(len(self.tables[name]), np.nan)
             people[name][rows] = values[rated]
@@ -418,7 +389,7 @@ class _Study:
             people = {name: means for name, means in people.items() if not np.isnan(means).all()}
             if not people:
                 raise SettingError(f"no row of the run has a rating of {self.quality}")
-            apart, answered = len({np.isnan(means).tobytes() for means in people.values()}) > 1, {}
+            apart = len({np.flatnonzero(~np.isnan(means)).tobytes() for means in people.values()}) > 1
         else:
             strata = list(self.sample.design.strata.values())
             codes = np.concatenate([self.strata[name][~np.isnan(means)] for name, means in people.items()])
@@ -433,7 +404,7 @@ class _Study:
             unit = unit + number * _MOST_UNITS if apart else unit
             systems[name] = RatedSystem(means, judges, probability, stratum, unit, self.dialogues[name], answered)
         if len(self.keys) > 1:
-            combined = combine_judges(list(systems.values()), self.seed)
+            combined = combine_judges(list(systems.values()), DEFAULT_SEED)
             columns_of = zip(systems.items(), combined, strict=True)
             systems = {name: replace(system, judges=judges) for (name, system), judges in columns_of}
         return systems
@@ -444,27 +415,11 @@ class _Study:
         if self.sample is None:  # taken for a simple random sample
             return np.full(len(means), (~np.isnan(means)).mean()), np.zeros(len(means), np.int64), rows
         probability = np.ones(len(means))
-        for row in self.sample.rows:
+        for row in self.sample.responses:
             if row.system == name:
                 probability[row.place] = row.probability
         unit = self.tables[name].clusters if self.sample.design.unit == "dialogues" else rows
         return probability, self.strata[name], unit
-
-    def leave_out_raters(
-        self, names: Sequence[str], systems: Mapping[str, RatedSystem]
-    ) -> list[dict[str, RatedSystem]]:
-        """Return the systems without the ratings of each rater in turn."""
-        annotations, raters = self.ratings.annotations[self.quality], self.ratings.raters.get(self.quality, ())
-        rows = list(zip(annotations, raters, strict=True))
-        require_raters(len(names), all(len(values) == len(who) for values, who in rows))
-        without = []
-        for name in names:
-            kept = [values[[other != name for other in who]] for values, who in rows]
-            left = self.make_systems(np.array([float(values.mean()) if len(values) else math.nan for values in kept]))
-            if left.keys() != systems.keys() or not all(len(rows.rated) for rows in left.values()):
-                raise SettingError(f"without {name!r} a system has no ratings; take raters as fixed")
-            without.append(left)
-        return without
 
     def find_confounding(self, baseline: str, others: Sequence[str]) -> list[str]:
         """Return warnings about differences of systems that were mostly rated by different raters."""
@@ -483,7 +438,7 @@ class _Study:
         values = self.ratings.values[self.quality]
         if self.sample is not None:
             rated = {name for name, value in zip(self.ratings.ids, values, strict=True) if not math.isnan(value)}
-            missing, drawn = sum(row.id not in rated for row in self.sample.rows), len(self.sample.rows)
+            missing, drawn = sum(row.id not in rated for row in self.sample.responses), len(self.sample.responses)
             chance = f"have no rating of {self.quality}; they are assumed to be missing at random"
             return [f"{missing} of {drawn} sampled rows {chance}"] if missing else []
         warnings = ["the rated rows are not known to be a random sample: estimates assume that they are"]
@@ -493,19 +448,12 @@ class _Study:
         return warnings
 
 
-def require_raters(number: int, named: bool) -> None:
-    """Raise a SettingError for too few raters, or nameless ones, for intervals that hold for other raters."""
-    if number < FEWEST_RATERS or not named:
-        what = f"intervals for other raters need ratings of at least {FEWEST_RATERS} raters, each with a name"
-        raise SettingError(f"{what}; there are {number}: take raters as fixed")
-
-
 def _locate_ratings(sample: Sample, ratings: Ratings) -> dict[str, tuple[Ints, Ints]]:
     """Return, by system that was sampled, which ratings are of its rows, and of which rows."""
     numbers = {identity: number for number, identity in enumerate(ratings.ids)}
     places = {}
     for name in sample.design.systems:
-        located = [(numbers[row.id], row.place) for row in sample.rows if row.system == name and row.id in numbers]
+        located = [(numbers[row.id], row.place) for row in sample.responses if row.system == name and row.id in numbers]
         rated, rows = np.array(located, np.int64).reshape(-1, 2).T
         places[name] = rated, rows
     return places
@@ -591,6 +539,50 @@ def _warn_about_estimates(
     return warnings
 
 
+# Generalization to other raters: the estimates without each rater in turn, and over rows as clusters.
+
+
+def require_raters(number: int, named: bool) -> None:
+    """Raise a SettingError for too few raters, or nameless ones, for intervals that hold for other raters."""
+    if number < FEWEST_RATERS or not named:
+        what = f"intervals for other raters need ratings of at least {FEWEST_RATERS} raters, each with a name"
+        raise SettingError(f"{what}; there are {number}: take raters as fixed")
+
+
+def _generalize_to_raters(
+    study: _Study,
+    raters: Sequence[str],
+    systems: Mapping[str, RatedSystem],
+    estimate_all: Callable[[Mapping[str, RatedSystem]], list[RatingEstimate]],
+    bounds: Sequence[tuple[float, float] | None],
+    confidence: float,
+) -> list[RatingEstimate]:
+    """Return estimates with intervals that hold for other raters, too."""
+    annotations, names_of = study.ratings.annotations[study.quality], study.ratings.raters.get(study.quality, ())
+    rows = list(zip(annotations, names_of, strict=True))
+    require_raters(len(raters), all(len(values) == len(who) for values, who in rows))
+    without = []
+    for name in raters:
+        kept = [values[[other != name for other in who]] for values, who in rows]
+        rest = study.make_systems(np.array([float(values.mean()) if len(values) else math.nan for values in kept]))
+        if rest.keys() != systems.keys() or not all(len(rated.rated) for rated in rest.values()):
+            raise SettingError(f"without {name!r} a system has no ratings; take raters as fixed")
+        without.append(estimate_all(rest))
+    by_row = {}
+    for number, (name, system) in enumerate(systems.items()):
+        units = np.arange(len(system.people)) + number * _MOST_UNITS
+        by_row[name] = replace(system, dialogue=units, unit=units)
+    ratings_of_a_row = float(np.mean([len(values) for values in annotations if len(values)]))
+    columns = zip(estimate_all(systems), zip(*without, strict=True), estimate_all(by_row), bounds, strict=True)
+    return [
+        generalize_to_raters(value, rest, over_rows, ratings_of_a_row, confidence, ends)
+        for value, rest, over_rows, ends in columns
+    ]
+
+
+# Planning.
+
+
 class NeededRatings(Struct, frozen=True):
     """How many ratings of a system; None: more dialogues are needed."""
 
@@ -649,7 +641,7 @@ def plan_answers(run: Run, systems: Iterable[str]) -> list[str]:
     lines = []
     for name, splits in run.details.get(JUDGE_SAMPLING, {}).items():
         for key, split in splits.items() if name in systems else ():
-            estimate, rows = run[name][key], run[name].rows
+            estimate, rows = run[name][key], run[name].table
             if estimate.scores is None or rows is None or estimate.scored < 2 or not estimate.std:
                 continue
             there = ~np.isnan(estimate.scores)

@@ -1,6 +1,6 @@
 """The feature `human`: human evaluation, from sampling to estimates."""
 
-from dialeval.core.features import Command, Feature, WrittenFile
+from dialeval.core.features import Command, Feature
 
 _SAMPLE = "dialeval.human.sample_files"
 _SUMMARIES = {
@@ -20,14 +20,6 @@ FEATURE = Feature(
         "Ranking": "dialeval.human.report:describe_ranking",
         "RatingPlan": "dialeval.human.report:describe_plan",
         "Sample": "dialeval.reports.documents:describe_rows",
-    },
-    files={
-        "estimate": WrittenFile("-f json", "estimate", "dialeval.human.estimate:HumanEstimates", True),
-        "ranking": WrittenFile("-f json", "rank", "dialeval.human.rank:Ranking", True),
-        "sample": WrittenFile("sample.json", "sample -o", f"{_SAMPLE}:SavedSample"),
-        "sample-row": WrittenFile("rows.jsonl, a line", "sample -o", f"{_SAMPLE}:SampledRow"),
-        "rating": WrittenFile("ratings-NAME.jsonl, a line", "the page of rate page", "dialeval.human.store:Rating"),
-        "rated-row": WrittenFile("a line", "rate merge --sample -o", f"{_SAMPLE}:RatedRow"),
     },
     commands={
         name: Command(f"dialeval.human.commands:{name}", summary, "Human evaluation")

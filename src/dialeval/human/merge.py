@@ -1,6 +1,6 @@
 """Merge the ratings of several raters: inter-annotator agreement, each rater, and the rows to adjudicate.
 
-- Per quality: Krippendorff's alpha and one rater against the others (`correlation.ceiling`).
+- Per quality: Krippendorff's alpha (`correlation.measure_ceiling`).
 - Per rater and quality: intra-rater agreement over repeated rows (the fraction of the same answers, and the mean
   absolute difference), the correlation with the mean of the other raters, and the mean difference to it.
 - To adjudicate: rows of two raters or more, by spread: the largest difference of two raters as a fraction of the range
@@ -132,7 +132,7 @@ def merge_ratings(
     `check` is what their scores pass.
     """
     form = form or Form()
-    ids = None if sample is None else {row.id for row in sample.rows} | sample.pairs().keys()
+    ids = None if sample is None else {row.id for row in sample.responses} | sample.pairs().keys()
     lines = _read(files, ids if ids is None else ids | {gold.id for gold in form.gold}, check)
     final = [line for line in _read(adjudicated, ids, check) if not line.again]
     if not lines:

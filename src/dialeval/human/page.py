@@ -34,7 +34,7 @@ def collect_things(sample: Sample, form: Form) -> list[Thing]:
     """Return what raters see, as plain data: single responses, or pairs of them, and gold questions."""
     gold = [{"id": gold.id, "context": gold.context, "responses": gold.responses} for gold in form.gold]
     if not form.compare:
-        rows = _select_last_turns(sample.rows) if form.unit == "conversation" else sample.rows
+        rows = _select_last_turns(sample.responses) if form.unit == "conversation" else sample.responses
         return [_build_thing(row.id, form, row) for row in rows] + gold
     if sample.design.level == "dialogue":
         raise SettingError("a page compares two replies to one context; conversations are rated one by one")

@@ -39,9 +39,9 @@ if TYPE_CHECKING:
 
 _MERGED_NOTES = (
     "ordinal alpha: Krippendorff's alpha with distances of ordered values, and its 95% interval over rows "
-    "(jackknife); 1 is perfect, 0 is chance. r: one rater against the mean of the others. repeated: rows rated twice "
-    "by the same rater; intra-rater: the fraction of these with the same answer; difference: mean absolute difference "
-    "of the two answers. higher: mean difference from the other raters."
+    "(jackknife); 1 is perfect, 0 is chance. repeated: rows rated twice by the same rater; "
+    "intra-rater: the fraction of these with the same answer; difference: mean absolute difference of the two answers. "
+    "r: correlation with the mean of the other raters; higher: mean difference from them."
 )
 
 HASTY = 1.0
@@ -188,9 +188,8 @@ def describe_merged(merged: MergedRatings) -> Document:
     for quality, ceiling in merged.ceilings.items():
         interval = ceiling.alpha_interval.get("ordinal", (math.nan, math.nan))
         alpha = _show_known(ceiling.alpha.get("ordinal", math.nan), interval)
-        r = show_fixed(ceiling.one_against_others.get("pearson", math.nan), 2)
         a_row = "-".join(map(str, dict.fromkeys(ceiling.annotators))) if ceiling.n else MISSING
-        ceilings.append([shorten(quality), alpha, r, str(ceiling.n), a_row])
+        ceilings.append([shorten(quality), alpha, str(ceiling.n), a_row])
     several = len(merged.ceilings) > 1
     for rater in merged.raters:
         agreement = MISSING if math.isnan(rater.intra_rater_agreement) else f"{rater.intra_rater_agreement:.0%}"
@@ -205,11 +204,11 @@ def describe_merged(merged: MergedRatings) -> Document:
     heads = ["rater", "quality"] if several else ["rater"]
     columns = ["rows", "repeated", "intra-rater", "difference", "r", "higher", "seconds"]
     tables = [
-        Table(["quality", "ordinal alpha", "r", "rows with two or more", "raters a row"], ceilings),
+        Table(["quality", "ordinal alpha", "rows with two or more", "raters a row"], ceilings),
         Table([*heads, *columns], raters),
         Table(["to adjudicate", "quality", "answers"], disputed),
     ]
-    return Document([summary, *flag_raters(merged)], [table for table in tables if table.rows], [_MERGED_NOTES])
+    return Document([summary, *flag_raters(merged)], [table for table in tables if table.cells], [_MERGED_NOTES])
 
 
 def flag_raters(merged: MergedRatings) -> list[str]:
@@ -283,9 +282,7 @@ def _render_raters(merged: MergedRatings) -> str:
 def _describe_ceiling(ceiling: Ceiling) -> str:
     if ceiling.reason is not None:
         return markup.text(f"Not known: {ceiling.reason}.")
-    alpha, one = ceiling.alpha["ordinal"], ceiling.one_against_others.get("pearson", math.nan)
-    others = "" if math.isnan(one) else f"; one rater against the mean of the others, r = {one:.2f}"
-    return f"Krippendorff's alpha is {alpha:.2f} over {ceiling.n:,} rows with two raters or more{others}."
+    return f"Krippendorff's alpha is {ceiling.alpha['ordinal']:.2f} over {ceiling.n:,} rows with two raters or more."
 
 
 # The state of a study, which the lead's page draws.

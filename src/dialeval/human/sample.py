@@ -163,7 +163,7 @@ def select_tables(run: Run, systems: Sequence[str] | None) -> dict[str, RowTable
     for name in wanted:
         if name not in run:
             raise SettingError(f"no system is called {name!r}; there are {', '.join(run)}")
-        table = run[name].rows
+        table = run[name].table
         if table is None or "response" not in table.texts:
             remedy = "score again with rows in memory, or fewer of them, and save the run with items"
             raise SettingError(f"the run holds no responses of {name}, so they cannot be rated; {remedy}")

@@ -154,7 +154,7 @@ class Sample(Tabular, Displayable):
 
     Attributes:
         design: The sampling design: seed, unit, strata with their sizes, and digests of the systems' rows.
-        rows: The responses to rate.
+        responses: The responses to rate.
 
     Examples:
         >>> import dialeval
@@ -166,11 +166,11 @@ class Sample(Tabular, Displayable):
     """
 
     design: SavedSample
-    rows: Sequence[SampledRow]
+    responses: Sequence[SampledRow]
 
     def __repr__(self) -> str:
         systems = count_names(self.design.systems, "system")
-        return f"<Sample: {len(self.rows):,} responses of {systems}, unit {self.design.unit}>"
+        return f"<Sample: {len(self.responses):,} responses of {systems}, unit {self.design.unit}>"
 
     def lines(self) -> list[dict[str, object]]:
         """Return a line per response to rate, with the fields of `SampledRow`.
@@ -178,7 +178,7 @@ class Sample(Tabular, Displayable):
         Returns:
             The lines, as `to_pandas` has them.
         """
-        return [msgspec.structs.asdict(row) for row in self.rows]
+        return [msgspec.structs.asdict(row) for row in self.responses]
 
     def by_id(self) -> dict[str, dict[str, object]]:
         """Return the rows as plain objects by id, to complete ratings that name only the id.
@@ -186,7 +186,7 @@ class Sample(Tabular, Displayable):
         Returns:
             The rows.
         """
-        return {row.id: msgspec.to_builtins(row) for row in self.rows}
+        return {row.id: msgspec.to_builtins(row) for row in self.responses}
 
     def pairs(self) -> dict[str, tuple[SampledRow, SampledRow]]:
         """Return the pairs that raters compare: the responses of two systems to one context, or aligned dialogues.
@@ -195,7 +195,7 @@ class Sample(Tabular, Displayable):
             The pairs by `ID-ID`.
         """
         same: dict[tuple[object, ...], list[SampledRow]] = {}
-        for row in self.rows:
+        for row in self.responses:
             context = () if self.design.level == "dialogue" else tuple(row.context)  # which holds the own replies
             place = (row.row, row.dialog_id) if row.aligned is None else (row.aligned,)
             same.setdefault((*place, context), []).append(row)
@@ -218,7 +218,7 @@ class Sample(Tabular, Displayable):
         folder = Path(folder)
         check_sample_folder(folder)
         with replace_files(folder, SAMPLE_FILE) as files:
-            digest = files.add_bytes(ROWS_FILE, b"".join(msgspec.json.encode(row) + b"\n" for row in self.rows))
+            digest = files.add_bytes(ROWS_FILE, b"".join(msgspec.json.encode(row) + b"\n" for row in self.responses))
             design = msgspec.structs.replace(self.design, rows=SavedRows(ROWS_FILE, digest))
             files.add_bytes(SAMPLE_FILE, dump(msgspec.to_builtins(design)))
         return folder
@@ -332,7 +332,7 @@ def digest_table(table: RowTable) -> str:
 def check_same_run(sample: Sample, run: Run) -> None:
     """Refuse a run that the sample was not drawn from (SettingError)."""
     for name, system in sample.design.systems.items():
-        table = run[name].rows if name in run else None
+        table = run[name].table if name in run else None
         if table is None or (len(table), digest_table(table)) != (system.rows, system.digest):
             what = "has other rows now" if name in run else "is not in this run"
             raise SettingError(f"the sample is from another run: {name} {what}; give the run that was sampled")

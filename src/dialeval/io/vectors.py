@@ -83,7 +83,7 @@ class _VectorFile:
                 word = words[int(np.isfinite(rows).all(axis=1).argmin())].decode(errors="replace")
                 raise self._refuse(f"the vector of {word!r:.40} has a number that is not finite", "correct it")
             sound = [row for row, word in enumerate(words) if word.strip() and is_utf8(word)]
-            self.odd["without a word in UTF-8"] += len(words) - len(sound)
+            self.odd["no word in UTF-8"] += len(words) - len(sound)
             count += len(sound)
             yield [words[row] for row in sound], rows[sound]
         odd = self.odd.total()
@@ -95,7 +95,12 @@ class _VectorFile:
 
     def warning(self) -> str | None:
         """Return what was left out; None where nothing was."""
-        return "; ".join(f"{count:,} lines {what} were left out" for what, count in self.odd.items() if count) or None
+        return (
+            "; ".join(
+                f"{count:,} line{'s' * (count > 1)} left out: {what}" for what, count in self.odd.items() if count
+            )
+            or None
+        )
 
     def _refuse(self, what: str, remedy: str) -> DataError:
         return DataError(Problem(self.where, None, what, remedy))
@@ -106,7 +111,7 @@ class _VectorFile:
         from pyarrow import csv
 
         def note_line(_row: object) -> str:
-            self.odd["that are not a word and its numbers"] += 1
+            self.odd["no word with its numbers"] += 1
             return "skip"
 
         with open_unpacked(self.where) as stream:
@@ -218,7 +223,7 @@ class Embeddings:
         self._entry = self._load()
         facts = self._entry.facts
         self.digest, self.dimension, self.header = facts.content, facts.shape[1], facts.header
-        self.warnings = (f"{name}: {facts.warning}",) if facts.warning else ()
+        self.warnings: tuple[str, ...] = (f"{name}: {facts.warning}",) if facts.warning else ()
 
     def __reduce__(self) -> tuple[type[Embeddings], tuple[Path, str, str | None]]:
         return Embeddings, (self._path, self.name, self._sha256)

@@ -12,7 +12,6 @@ import click
 
 from dialeval.cli import options
 from dialeval.cli import output as out
-from dialeval.cli.progress import open_meter
 
 if TYPE_CHECKING:
     from dialeval.io.rows import Rows
@@ -49,16 +48,13 @@ def install(wheel: str | None, force: bool) -> None:
 
 @adem.command(
     "dialeval adem train --ratings ratings.jsonl more.csv -o judge/",
-    'dialeval adem train --ratings ratings.jsonl --test other.jsonl --license "ratings=CC BY 4.0" -o judge/',
+    'dialeval adem train --ratings ratings.jsonl --license "ratings=CC BY 4.0" -o judge/',
     name="train",
 )
 @click.option(
     "--ratings", multiple=True, required=True, type=click.Path(), help="Rated rows to learn from; several may follow."
 )
 @click.argument("more", nargs=-1, type=click.Path())
-@click.option(
-    "--test", "tests", multiple=True, type=click.Path(), help="Rated rows to validate on only; repeat for several."
-)
 @options.base_encoder
 @_OUTPUT
 @click.option("--strength", type=float, default=30, help="How near M and N stay to the identity.")
@@ -67,28 +63,22 @@ def install(wheel: str | None, force: bool) -> None:
 @click.option("--turns", type=int, default=3, help="Turns of the context that count, the last ones.")
 @click.option("--tokens", type=int, help="Word pieces of a text that count.  [default: 128, or what the encoder takes]")
 @click.option("--quality", default="overall", help="Which of the scores to learn.")
-@options.pairs("--license", "licenses", "SET=TEXT", "License of a set, for the card.")
-@options.validate
+@options.pairs("--license licenses", "SET=TEXT", "License of a set, for the card.")
 @options.row_fields
-def train_adem(
-    ratings: tuple[str, ...], more: tuple[str, ...], tests: tuple[str, ...], output: Path, **settings: Any
-) -> None:
-    """Fit a judge to rated rows, validate it on sets that it has not seen, and write it with its model card.
+def train_adem(ratings: tuple[str, ...], more: tuple[str, ...], output: Path, **settings: Any) -> None:
+    """Fit a judge to rated rows, and write it with its model card.
 
     Rated rows are .jsonl, .json, .csv, .tsv or .parquet with `response`, `scores` (or `overall`, `score`, `rating`),
-    and `context`, `reference` or both. The table that is printed is in the card as well.
+    and `context`, `reference` or both. Measure the judge on other ratings, by `dialeval agreement -m adem --judge-dir`.
     """
     from dialeval.judges.adem import check_folder
-    from dialeval.judges.training import NOT_VALIDATED, train
+    from dialeval.judges.attacks import list_attacks
+    from dialeval.judges.training import train
 
-    check_folder(output, ratings, more, tests)
-    command = out.quote_command(short_paths=True)  # cards travel
-    with open_meter() as meter:
-        card = train([*ratings, *more], tests, progress=meter.update_steps, command=command, **settings)
+    check_folder(output, ratings, more)
+    card = train([*ratings, *more], command=out.quote_command(short_paths=True), **settings)  # cards travel
     card.save(output)
-    out.print_tables(card.list_tables())
-    if card.validation is not None and not card.validation.sets:
-        out.print_warnings([NOT_VALIDATED])
+    out.print_tables([("Attacks", list_attacks(card.attacks))])
     out.print_err(f"saved in {output}")
 
 
@@ -141,7 +131,7 @@ def open_llm(asked: options.LanguageModel) -> Iterator[Any]:
     """Open the one language model that options name, with a progress bar, and print what it was asked."""
     if len(asked["model"]) != 1:
         raise click.UsageError("name one language model: --llm-model NAME")
-    with open_meter() as meter, asked.open(meter) as llm:
+    with out.open_meter() as meter, asked.open(meter) as llm:
         yield llm
         out.print_err(f"llm: {llm.describe()}")
 
@@ -181,7 +171,7 @@ def show_llm(llm: options.LanguageModel, responses: tuple[str, ...], row: int, *
 
 
 @judge.command(
-    "dialeval judge pairs pairs.jsonl --llm-endpoint URL --llm-model NAME --save judged.jsonl",
+    "dialeval judge pairs results/ --llm-endpoint URL --llm-model NAME --save judged.jsonl",
     "dialeval rank judged.jsonl --length",
     name="pairs",
 )
@@ -192,15 +182,18 @@ def show_llm(llm: options.LanguageModel, responses: tuple[str, ...], row: int, *
 def judge_pair_files(pairs: tuple[str, ...], llm: options.LanguageModel, output: Path | None, format_: str) -> None:
     """Ask a language model which of two responses is better, in both orders; verdicts that differ are a tie.
 
-    A pair is a row with a, b (the systems), response_a, response_b and, where known, context, dialog_id and better:
-    the human preference, or a list of votes. Prints how often the verdict depends on the order and, where human
-    preferences are known, how often the judge agrees with them, and how often the longer response does. --save writes
-    the verdicts for `dialeval rank`.
+    PAIRS are a saved run, whose systems are compared with each other, or files of pairs. A pair is a row with a, b
+    (the systems), response_a, response_b and, where known, context, dialog_id and better: the human preference, or a
+    list of votes. Prints how often the verdict depends on the order and, where human preferences are known, how often
+    the judge agrees with them, and how often the longer response does. --save writes the verdicts for `dialeval rank`.
     """
-    from dialeval.judges.llm.pairs import judge_pairs, read_pair_texts
+    from dialeval.analysis.pairing import find_run_file
+    from dialeval.core.result import load
+    from dialeval.judges.llm.pairs import judge_pairs, list_run_pairs, read_pair_texts
 
     out.check_places(None, pairs, files=(output,))
-    texts = read_pair_texts(list(pairs))
+    is_run = len(pairs) == 1 and find_run_file(pairs[0]).is_file()
+    texts = list_run_pairs(load(pairs[0])) if is_run else read_pair_texts(list(pairs))
     with open_llm(llm) as judge:
         judged = judge_pairs(judge, texts, llm["rubric"] or "pair")
     out.print_result(format_, judged)

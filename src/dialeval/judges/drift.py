@@ -190,7 +190,7 @@ Graded = tuple[Floats, Floats, Sequence[str], RowTable]
 def _match_grades(name: str, one: Result, other: Result, keys: tuple[str, str]) -> Graded:
     """Return the grades of both judges by row, the dialogue of each, and the rows."""
     alignment = align(one, other)
-    tables = alignment.left.rows, alignment.right.rows
+    tables = alignment.left.table, alignment.right.table
     if not alignment.by_row or tables[0] is None or tables[1] is None:
         raise SettingError(f"the runs do not hold the same rows. {alignment.design.describe(name, name)}")
     changed = count_different(tables[0], tables[1], "response")

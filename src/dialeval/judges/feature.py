@@ -1,7 +1,7 @@
 """The feature `judges`: judges that were fitted to ratings, and language models as judges."""
 
 from dialeval.core import inputs
-from dialeval.core.features import Command, Feature, WrittenFile
+from dialeval.core.features import Command, Feature
 
 FEATURE = Feature(
     "judges",
@@ -27,11 +27,6 @@ FEATURE = Feature(
     documents={
         "JudgedPairs": "dialeval.reports.analyses:describe_preferences",
         "JudgeDrift": "dialeval.judges.drift:describe_drift",
-    },
-    files={
-        "judge": WrittenFile("judge.json", "adem train -o", "dialeval.judges.schemas:SavedJudge"),
-        "dialogue-judge": WrittenFile("judge.json", "make checkpoint", "dialeval.judges.schemas:SavedDialogueJudge"),
-        "model": WrittenFile("*.json", "save of dialeval.adem.ADEM", "dialeval.judges.schemas:SavedModel"),
     },
     packs=("dialeval.judges:packs.toml",),
     commands={

@@ -1,13 +1,7 @@
-"""Fit judges of `adem` to ratings: `adem` (ridge toward the identity) and its baseline, `identity`.
+"""Fit judges of `adem` to ratings, by ridge regression toward the identity.
 
 Examples are rated responses as vectors, with scores on the scale 1 to 5. Rows without a score, and rows without both
-context and reference, are left out. Rows with a common context belong on one side of a split:
-`Examples.without_contexts_of` leaves out whatever has a context in common with other examples, also across data sets
-that draw on the same dialogues.
-
-`identity` trains nothing: M = N = I. It is the baseline that every trained judge has to beat.
-
-`adem` solves
+context and reference, are left out. The judge solves
 
     minimize   sum over sets d, rows i of d:  (1000 / n_d) * (z_i - b_d - f(x_i))^2
                + strength * (|M - s I|^2 + |N - s I|^2) + response_strength * |w|^2
@@ -19,14 +13,14 @@ quadratic; conjugate gradients on it converge to its only solution. M - s I and 
 which costs nothing, and rounded to float16. Staying near the identity decides everything: with little regularization
 the judge learns the words of its training sets.
 
-`_calibrate` finds alpha and beta of each case (context and reference, or one of them) by least squares within sets.
+`calibrate` finds alpha and beta of each case (context and reference, or one of them) by least squares within sets.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
+from typing import TypeVar
 
 import numpy as np
 
@@ -44,7 +38,7 @@ _TOLERANCE = 1e-16
 _MOST_STEPS = 500
 _MOST_ROWS = 10_000
 """Rows of a set that are used; more cost time and add little, since every set counts alike."""
-_NO_WORD = re.compile(r"\W+")
+AnyExamples = TypeVar("AnyExamples", bound="Examples")
 
 
 @dataclass(frozen=True)
@@ -71,24 +65,14 @@ class Examples(Encoded):
     """On the scale 1 to 5."""
     sets: Ints
     """The data set of each row, as its place in `names`."""
-    contexts: Ints
-    """Equal where two rows have the same context, whatever set they are of."""
     rows: Ints
     """The row of the ratings that each example comes from."""
     names: Sequence[str]
 
-    def take(self, chosen: Ints | Mask) -> Examples:
+    def take(self: AnyExamples, chosen: Ints | Mask) -> AnyExamples:
         """Return some of the rows."""
         columns = [column.name for column in fields(self) if column.name != "names"]
         return replace(self, **{name: getattr(self, name)[chosen] for name in columns})
-
-    def select_sets(self, names: Sequence[str]) -> Examples:
-        """Return the rows of some data sets."""
-        return self.take(np.isin(self.sets, [self.names.index(name) for name in names]))
-
-    def without_contexts_of(self, others: Examples) -> Examples:
-        """Return the rows whose context occurs in none of the other examples."""
-        return self.take(~np.isin(self.contexts, others.contexts))
 
 
 def make_examples(ratings: Ratings, vectors: SentenceVectors, turns: int = TURNS, quality: str = OVERALL) -> Examples:
@@ -105,8 +89,7 @@ def make_examples(ratings: Ratings, vectors: SentenceVectors, turns: int = TURNS
         raise SettingError("no rated row has both a score and a context or a reference")
     kept = ratings.take(rows)
     inputs = encode_rows(vectors, kept.contexts, kept.responses, kept.references, turns)
-    contexts = number_contexts(kept)
-    return Examples(**vars(inputs), scores=scores[rows], sets=sets[rows], contexts=contexts, rows=rows, names=names)
+    return Examples(**vars(inputs), scores=scores[rows], sets=sets[rows], rows=rows, names=names)
 
 
 def rescale(ratings: Ratings, quality: str, sets: Ints, many: int) -> Floats:
@@ -121,26 +104,6 @@ def rescale(ratings: Ratings, quality: str, sets: Ints, many: int) -> Floats:
     return LOWEST + (HIGHEST - LOWEST) * (values - low) / span
 
 
-def number_contexts(ratings: Ratings) -> Ints:
-    """Return a number for each context, equal for equal last turns but for case, spaces and punctuation.
-
-    Sets cut the same dialogue at different lengths, so the last turn decides; rows without one stand alone.
-    """
-    seen: dict[str, int] = {}
-    numbers: Ints = np.empty(len(ratings), np.int64)
-    for row, (context, dialogue) in enumerate(zip(ratings.contexts, ratings.dialogues, strict=True)):
-        last = _NO_WORD.sub("", context[-1].lower()) if context else ""
-        numbers[row] = seen.setdefault(last or f"\0{dialogue}", len(seen))
-    return numbers
-
-
-def fit_identity(examples: Examples) -> AdemWeights:
-    """Fit nothing but the calibration."""
-    none = np.zeros((examples.response.shape[1], 0))
-    response = np.zeros(examples.response.shape[1])
-    return _calibrate(AdemWeights("identity", 1.0, none, none, none, none, response, {}), examples)
-
-
 def fit_adem(examples: Examples, settings: AdemSettings = _USUAL) -> AdemWeights:
     """Fit the judge near the identity."""
     problem = _LeastSquares.of(_sample_rows(examples))
@@ -150,7 +113,7 @@ def fit_adem(examples: Examples, settings: AdemSettings = _USUAL) -> AdemWeights
     solution = _solve(problem, rest, settings)
     context, reference = (_factorize(matrix, settings.rank) for matrix in _unpack_matrices(solution, width))
     response = _round(solution[-width:] / np.sqrt(settings.response_strength / settings.strength))
-    return _calibrate(AdemWeights("adem", _round_number(share), *context, *reference, response, {}), examples)
+    return calibrate(AdemWeights("adem", _round_number(share), *context, *reference, response, {}), examples)
 
 
 def _sample_rows(examples: Examples) -> Examples:
@@ -255,7 +218,7 @@ def _round_number(value: float) -> float:
     return float(np.float32(f"{value:.5g}"))
 
 
-def _calibrate(weights: AdemWeights, examples: Examples) -> AdemWeights:
+def calibrate(weights: AdemWeights, examples: Examples) -> AdemWeights:
     """Return the same judge with alpha and beta of every case.
 
     Cases that the ratings do not show take the constants of one that they do, or the middle of the scale.

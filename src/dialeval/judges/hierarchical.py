@@ -201,7 +201,9 @@ class ADEMWithEncoder(Trainer):
             with torch.no_grad():
                 table.copy_(initial)
         table.requires_grad_(train_embeddings)
-        super().__init__(network, network.head, learning_rate, l1, max_grad_norm, constants, device)
+        sizes = {"vocabulary_size": vocabulary_size, "embedding_size": embedding_size}
+        settings = {**sizes, "encoder": asdict(encoder), "train_embeddings": train_embeddings}
+        super().__init__(network, network.head, settings, learning_rate, l1, max_grad_norm, constants, device)
 
     def train_on_single_batch(
         self,
@@ -287,10 +289,6 @@ class ADEMWithEncoder(Trainer):
         if words.ndim > dimensions:  # the turns of a reply are read as one utterance
             words, present = words.flatten(1), present.flatten(1)
         return words, present.bool()
-
-    def _get_settings(self) -> dict[str, object]:
-        sizes = {"vocabulary_size": self.vocabulary_size, "embedding_size": self.embedding_size}
-        return {**sizes, "encoder": asdict(self.settings), "train_embeddings": self.train_embeddings}
 
     @classmethod
     def _from_settings(cls, settings: JsonObject, device: str) -> ADEMWithEncoder:

@@ -219,11 +219,9 @@ def judge_batch(batch: Batch) -> Verdicts:
         responses, judge = list(said.texts(inputs.RESPONSE)), batch.resource(inputs.DIALOGUE_JUDGE)
         references = list(said.lists(inputs.REFERENCE)) if said.has(inputs.REFERENCE) else [()] * len(responses)
         contexts = list(said.contexts().take_last(judge.weights.shape.turns))
-        verdicts = judge.verdicts(contexts, responses, references)
-        if said is batch:
-            return verdicts
-        columns = {name: np.full((len(batch), *values.shape[1:]), np.nan) for name, values in vars(verdicts).items()}
-        for name, values in vars(verdicts).items():
+        columns = {}
+        for name, values in vars(judge.verdicts(contexts, responses, references)).items():
+            columns[name] = np.full((len(batch), *values.shape[1:]), np.nan)
             columns[name][rows] = values
         return Verdicts(**columns)
 

@@ -19,7 +19,7 @@ stops early; weights are saved as safetensors and JSON. Nothing is read from a p
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import ClassVar, Literal, TypeAlias, TypeVar
@@ -82,7 +82,11 @@ class Fitted:
 
 
 class Trainer:
-    """A model and its optimizer. A subclass makes `network`, with the formula as `head`, and reads its inputs."""
+    """A model and its optimizer.
+
+    A subclass makes `network`, with the formula as `head`, and reads its inputs; `settings` are the arguments of the
+    constructor that only this kind of model has.
+    """
 
     kind: ClassVar[str]
     """Name of the saved files."""
@@ -94,6 +98,7 @@ class Trainer:
         self,
         network: nn.Module,
         head: Bilinear,
+        settings: Mapping[str, object],
         learning_rate: float,
         l1: float,
         max_grad_norm: float,
@@ -106,7 +111,7 @@ class Trainer:
             raise SettingError(f"the constants alpha and beta are learned or fixed, not {constants!r}")
         check_device(device)
         self.l1, self.max_grad_norm, self.constants, self.device = l1, max_grad_norm, constants, device
-        self.network, self.head = network.to(device), head
+        self.network, self.head, self._settings = network.to(device), head, settings
         for scalar in (head.alpha, head.beta):
             scalar.requires_grad_(constants == "learned")
         self.optimizer = torch.optim.Adam(parameter for parameter in network.parameters() if parameter.requires_grad)
@@ -131,10 +136,6 @@ class Trainer:
         """Return the inputs as tensors of the right type on the device."""
         raise NotImplementedError
 
-    def _get_settings(self) -> dict[str, object]:
-        """Return the arguments of the constructor that only this kind of model has."""
-        raise NotImplementedError
-
     @classmethod
     def _from_settings(cls: type[AnyTrainer], settings: JsonObject, device: str) -> AnyTrainer:
         """Return an untrained model with saved settings."""
@@ -151,7 +152,7 @@ class Trainer:
         """
         common = {name: getattr(self, name) for name in ("learning_rate", "l1", "max_grad_norm", "constants")}
         state = {name: tensor.detach().cpu().numpy() for name, tensor in self.network.state_dict().items()}
-        document = {"kind": self.kind, "settings": self._get_settings() | common}
+        document = {"kind": self.kind, "settings": {**self._settings, **common}}
         return save_weights(folder, document, state, name=self.kind)
 
     @classmethod
@@ -352,7 +353,8 @@ class ADEM(Trainer):
         if min(self.dimensions) < 1 or beta == 0:
             raise SettingError("vectors have at least one number, and beta is not 0")
         head = Bilinear(*self.dimensions, alpha, beta)
-        super().__init__(head, head, learning_rate, l1, max_grad_norm, constants, device)
+        settings = {f"{name}_dim": dimension for name, dimension in zip(INPUTS, self.dimensions, strict=True)}
+        super().__init__(head, head, settings, learning_rate, l1, max_grad_norm, constants, device)
 
     def train_on_single_batch(
         self,
@@ -398,9 +400,6 @@ class ADEM(Trainer):
             if not tensor.isfinite().all():
                 raise SettingError(f"{name} has entries that are not finite numbers; leave those rows out")
         return tensors
-
-    def _get_settings(self) -> dict[str, object]:
-        return {f"{name}_dim": dimension for name, dimension in zip(INPUTS, self.dimensions, strict=True)}
 
 
 def check_device(device: str) -> None:

@@ -38,7 +38,7 @@ from dialeval.core import inputs
 from dialeval.core.arrays import Floats
 from dialeval.core.batch import Batch
 from dialeval.core.errors import SettingError
-from dialeval.core.fold import Better, Bounds, Fact, Level, Metric, RowMetric
+from dialeval.core.fold import Level, Metric, RowMetric
 from dialeval.core.signature import Signature
 
 How = Literal["mean", "min", "max", "last"]
@@ -66,6 +66,9 @@ class OverDialogue(RowMetric):
     wants: ClassVar[Any] = property(attrgetter("inner.wants"))
     one_of: ClassVar[Any] = property(attrgetter("inner.one_of"))
     facts: ClassVar[Any] = property(attrgetter("inner.facts"))
+    better: ClassVar[Any] = property(attrgetter("inner.better"))
+    bounds: ClassVar[Any] = property(attrgetter("inner.bounds"))
+    survey: ClassVar[Any] = property(attrgetter("inner.survey"))
 
     inner: Metric
     how: How = "mean"
@@ -78,14 +81,6 @@ class OverDialogue(RowMetric):
     def __str__(self) -> str:
         return f"{self.inner}{AT}{self.how}"
 
-    @property
-    def better(self) -> Better | None:  # type: ignore[override]
-        return self.inner.better
-
-    @property
-    def bounds(self) -> Bounds:  # type: ignore[override]
-        return self.inner.bounds
-
     def find_setting(self, name: str) -> Any:
         setting = super().find_setting(name)
         return self.inner.find_setting(name) if setting is None else setting
@@ -94,10 +89,6 @@ class OverDialogue(RowMetric):
         if name in self.setting_names():
             return replace(self, **{name: value})  # type: ignore[arg-type]
         return replace(self, inner=self.inner.change_setting(name, value))
-
-    @property
-    def survey(self) -> Fact | None:
-        return self.inner.survey
 
     def settle(self, surveyed: object) -> Mapping[str, Metric]:
         settled = self.inner.settle(surveyed)

@@ -34,8 +34,7 @@ from dialeval.core.batch import Batch
 from dialeval.core.contributions import Resamples
 from dialeval.core.exact import Moments
 from dialeval.core.fold import Estimate, Metric, Partial
-from dialeval.text.ngrams import NgramCounts, NgramTotals, ngram_counts, ngrams
-from dialeval.text.resampled import count_ngrams
+from dialeval.text.ngrams import NgramCounts, NgramTotals, count_ngrams, ngram_counts, ngrams
 from dialeval.text.tokenizers import DEFAULT, Oov, Tokenizer, tokens
 
 

@@ -16,9 +16,9 @@ from dialeval.core.fold import Bounds, RowMetric
 from dialeval.core.inputs import Input
 from dialeval.core.kernels import kernel
 from dialeval.core.signature import Signature
-from dialeval.metrics.encoder import ShippedEncoder
+from dialeval.metrics.encoder import SentenceVectors
 from dialeval.metrics.words import KnownWords, Mask, TrainText, VectorTable
-from dialeval.text.resampled import NgramValues
+from dialeval.text.ngrams import NgramValues
 from dialeval.text.tokenizers import DEFAULT, Oov, Tokenizer, tokens
 
 # Kernels over word vectors: a vector for a text, and the greedy matching of two texts.
@@ -373,7 +373,7 @@ class GreedyMatch(RowMetric):
     bounds = (0.0, 1.0)
 
     def score(self, batch: Batch) -> Floats:
-        encoder: ShippedEncoder = batch.resource(inputs.ENCODER)
+        encoder: SentenceVectors = batch.resource(inputs.ENCODER)
         references = batch.lists(inputs.REFERENCE)
         here, there = list(batch.texts(inputs.RESPONSE)), list(references.values)
         vectors = _make_unit_vectors(encoder, [*here, *there])
@@ -393,7 +393,7 @@ def match_greedily(response: Floats, reference: Floats) -> float:
     return float(2 * precision * recall / (precision + recall)) if precision + recall else 0.0
 
 
-def _make_unit_vectors(encoder: ShippedEncoder, texts: Sequence[str]) -> dict[str, Floats]:
+def _make_unit_vectors(encoder: SentenceVectors, texts: Sequence[str]) -> dict[str, Floats]:
     """Return the vectors of every different text, each of length 1."""
     values: dict[str, Floats] = {}
     for text, vectors in dict(zip(texts, encoder.encode_tokens(texts), strict=True)).items():

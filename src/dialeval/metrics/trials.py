@@ -21,8 +21,8 @@ tasks of at least two trials:
     trial-variance = mean of v                                       chance within a task
     task-variance  = variance of c / n over tasks - mean of v / n    differences between tasks (n - 1 in the variance)
 
-Both are unbiased, so that `task-variance` may be a little below 0. The squared standard error of the success rate is
-about (task-variance + trial-variance / n) / T: only more tasks reduce the first part.
+Both are unbiased, so that `task-variance` may be a little below 0; it has no interval. The squared standard error of
+the success rate is about (task-variance + trial-variance / n) / T: only more tasks reduce the first part.
 
 `reward` is the mean reward of trials and `trial-cost` the mean cost of those that give one; each trial counts once.
 
@@ -52,7 +52,6 @@ import numpy as np
 from dialeval.core import inputs
 from dialeval.core.arrays import Floats, Ints
 from dialeval.core.batch import Batch
-from dialeval.core.contributions import Resamples, RowSums
 from dialeval.core.exact import Moments
 from dialeval.core.fold import Estimate, Fact, Level, Metric, Partial, RowMetric
 from dialeval.core.validation import InvalidError
@@ -210,39 +209,19 @@ class TaskVariance(TrialVariance):
 
     family = "task-variance"
     bounds = (-0.5, 1.0)
-    whole_dialogues = True
 
     def partial(self, batch: Batch) -> Partial[TaskCounts]:
-        made = super().partial(batch)
-        sums = np.zeros((len(batch), 4))
-        rows, ends = list_trials(batch), batch.dialogues.tolist()
-        for start, stop in pairwise(ends):
-            n, c = count_trials([trial for row in rows[start:stop] for trial in row])
-            if n > 1:
-                sums[start] = 1, c / n, (c / n) ** 2, self.value(n, c) / n
-        return Partial(made.state, {}, {self.name: RowSums(sums)})
+        return Partial(super().partial(batch).state, {})
 
     def finish(self, state: TaskCounts) -> Mapping[str, Estimate]:
         pairs = [pair for _, pair in sorted(state.counts.items()) if pair[0] > 1]
-        rates, chance = (
-            np.array(column) for column in ([c / n for n, c in pairs], [self.value(*p) / p[0] for p in pairs])
-        )
-        sums = np.array([[len(pairs), sum(sorted(rates)), sum(sorted(rates**2)), sum(sorted(chance))]], np.float64)
-        enough = len(pairs) > 1
-        mean = float(_variance_between(sums)[0]) if enough else nan
-        tasks = len(state.counts) + state.others
-        return {self.name: Estimate(mean, 0.0 if enough else nan, tasks, len(pairs) if enough else 0, corpus=True)}
-
-    def score_resamples(self, sample: Resamples) -> Floats:
-        return _variance_between(sample.totals(self.name))
-
-
-def _variance_between(sums: Floats) -> Floats:
-    """Return the variance between tasks from sums over tasks: how many, rates, squared rates, chance of a rate."""
-    number, rates, squares, chance = sums.T
-    with np.errstate(invalid="ignore", divide="ignore"):
-        variances: Floats = (squares - rates**2 / number) / (number - 1) - chance / number
-    return np.where(number > 1, variances, nan)
+        number, tasks = len(pairs), len(state.counts) + state.others
+        if number < 2:
+            return {self.name: Estimate(nan, nan, tasks, 0, corpus=True)}
+        rates, chance = np.array([[c / n for n, c in pairs], [self.value(n, c) / n for n, c in pairs]])
+        rates, squares, chance = (sum(sorted(column)) for column in (rates, rates**2, chance))
+        mean = (squares - rates**2 / number) / (number - 1) - chance / number
+        return {self.name: Estimate(float(mean), 0.0, tasks, number, corpus=True)}
 
 
 @dataclass(frozen=True)

@@ -17,8 +17,16 @@ from dialeval.core.columns import TextColumn
 from dialeval.core.fingerprint import short_digest
 from dialeval.core.fold import Fact, RowMetric
 from dialeval.io.vectors import WordVectors
-from dialeval.text.ngrams import COUNTED_TEXTS, NgramColumn, NgramCounts, count_texts, ngram_counts, ngrams
-from dialeval.text.resampled import NgramValues, row_sums
+from dialeval.text.ngrams import (
+    COUNTED_TEXTS,
+    NgramColumn,
+    NgramCounts,
+    NgramValues,
+    count_texts,
+    ngram_counts,
+    ngrams,
+    row_sums,
+)
 from dialeval.text.tokenizers import DEFAULT, UNKNOWN, Oov, Tokenizer, tokenize, tokens
 from dialeval.text.vocabulary import Vocabulary
 
@@ -253,16 +261,13 @@ class VectorTable:
             larger[: self._used] = self._matrix[: self._used]
             self._matrix = larger
         self._matrix[self._used : used] = vectors
+        self._lengths = np.concatenate((self._lengths, np.sqrt((vectors * vectors).sum(axis=1))))
         self._used = used
 
     def compute_lengths(self) -> tuple[Ints, Floats, Floats]:
         """Return `rows`, `matrix` and the norm of each row; a word with a zero vector counts as one without."""
         rows, matrix = self.collect_arrays()
-        with self._lock:
-            if len(self._lengths) < len(matrix):
-                new = matrix[len(self._lengths) :]
-                self._lengths = np.concatenate((self._lengths, np.sqrt((new * new).sum(axis=1))))
-            lengths = self._lengths[: len(matrix)]
+        lengths = self._lengths[: len(matrix)]
         zero = np.append(lengths == 0, False)  # the last entry is for the row -1
         return np.where(zero[rows], -1, rows), matrix, lengths
 

@@ -1,4 +1,4 @@
-"""Results of analyses as documents: agreement with people, labels, preferences, groups, survival, users, trends.
+"""Results of analyses as documents: agreement with people, labels, preferences, groups, survival, users.
 
 Of the agreement of metrics with human ratings the verdict comes first: which metric agrees best, and which do not
 differ significantly from it. Then a table per level, a row per metric: three coefficients with their intervals, `*`
@@ -14,13 +14,14 @@ import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from dialeval.analysis.agreement import CONTROL, RANKED_BY, SIGNIFICANT
 from dialeval.analysis.labels import FEWEST_DIALOGUES, SAME_FAMILY
-from dialeval.analysis.metric_ranking import CONTROL, LEVELS, RANKED_BY, SIGNIFICANT
+from dialeval.analysis.matching import LEVELS
 from dialeval.core.errors import SettingError
 from dialeval.io.ratings import TIE
 from dialeval.reports import formatting as fmt
 from dialeval.reports.charts import COLORS, Figure, Mark, forest
-from dialeval.reports.documents import Document, Table, describe_result
+from dialeval.reports.documents import Document, Table
 from dialeval.reports.formatting import (
     MISSING,
     list_names,
@@ -56,7 +57,7 @@ def describe_agreement(agreement: Agreement) -> Document:
 def state_verdict(agreement: Agreement) -> list[str]:
     """Return which metric agrees best with human ratings, which it is better than, and which do not beat length.
 
-    A metric is called better only where the corrected test of `metric_ranking` is significant.
+    A metric is called better only where the corrected test of `rank_metrics` is significant.
     """
     ranking, level = agreement.ranking, agreement.control.level
     if not ranking.metrics:
@@ -112,7 +113,6 @@ def list_notes(agreement: Agreement) -> list[str]:
     if people.reason is not None:
         lines.append(f"no ceiling: {people.reason}")
     else:
-        one = ", ".join(f"{HEADS[name]} {show_fixed(value, 3)}" for name, value in people.one_against_others.items())
         alpha = ", ".join(
             f"{name} {show_fixed(value, 3)} {_show_ends(people.alpha_interval[name])}"
             for name, value in people.alpha.items()
@@ -125,7 +125,6 @@ def list_notes(agreement: Agreement) -> list[str]:
         lines += [
             f"ceiling (square root of the reliability of the mean rating, {people.n} rows): Pearson r {highest}",
             f"Krippendorff's alpha: {alpha}",
-            f"one annotator against the mean of the others: {one}",
         ]
     for at, keys in agreement.above_ceiling.items():
         if keys and at in levels:
@@ -212,10 +211,6 @@ def describe_labels(agreement: LabelAgreement) -> Document:
         notes.append(f"{agreement.split:,} rows without a majority of annotators are left out.")
     if agreement.excluded:
         notes.append(f"Not on the scale of the labels: {', '.join(map(shorten, agreement.excluded))}.")
-    if agreement.panel is not None:
-        size, judges = show_rate(agreement.panel), ", ".join(map(shorten, agreement.judges))
-        what = f"an effective number of {size} independent judges ({judges})"
-        notes.append(f"The {len(agreement.judges)} judges have {what}.")
     if any(scores.rates for scores in agreement.metrics.values()):
         notes.append(
             "Corrected rates (Rogan-Gladen) hold if the judge errs alike on all systems; `dialeval estimate` needs no "
@@ -259,7 +254,7 @@ def _make_rate_table(scores: LabelFit) -> Table:
 
 
 def describe_preferences(preferences: Any) -> Document:
-    """Return what a language model prefers, how far that depends on the order, and the ranking, if there is one."""
+    """Return what a language model prefers, and how far that depends on the order."""
     missing = sum(preferences.missing.values())
     lines = {"verdict depends on the order (counted as a tie)": preferences.flips}
     notes = [f"{preferences.asked:,} pairs, each asked in both orders, by {plain(preferences.judge)}."]
@@ -274,15 +269,12 @@ def describe_preferences(preferences: Any) -> Document:
     rows = [[name, _show_percent(rate)] for name, rate in lines.items() if rate is not None]
     part = f"{missing:,} of {preferences.asked:,} ({100 * missing / preferences.asked:.1f}%)"
     rows.append(["pairs without a verdict", part])
-    tables = [Table(["judge", plain(preferences.judge)], rows)]
     decided = sum(pair["better"] != TIE for pair in preferences.pairs) / max(len(preferences.pairs), 1)
     if decided:
         what = f"{100 * decided:.0f}% of the pairs are no tie: to show that one of two systems wins 55% of these takes"
         notes.append(f"{what} {plan_pairs(decided):,} pairs (80% power).")
-    if preferences.ranking is not None:
-        ranked = describe_result(preferences.ranking)
-        tables, notes = [*tables, *ranked.tables], [*notes, *ranked.notes]
-    return Document([plain(line) for line in preferences.warnings], tables, notes)
+    table = Table(["judge", plain(preferences.judge)], rows)
+    return Document([plain(line) for line in preferences.warnings], [table], notes)
 
 
 def show_rate(rate: RateEstimate | None) -> str:

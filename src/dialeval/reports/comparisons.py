@@ -28,7 +28,7 @@ from dialeval.analysis.comparison import MOST_TESTS, Comparison, SystemRanking, 
 from dialeval.analysis.difference import Difference
 from dialeval.analysis.pairing import choose_main_keys
 from dialeval.analysis.values import find_metric
-from dialeval.analysis.verdict import Decision, Kind, Standing, Verdict, decide, judge_system
+from dialeval.analysis.verdict import Kind, Standing, Verdict, decide, judge_system
 from dialeval.core.account import FAILURES
 from dialeval.core.display import list_some
 from dialeval.core.errors import DialevalError, SettingError
@@ -59,7 +59,6 @@ _MOST_DIFFERENCES = 2
 """Differences that are no evidence of better replies that are named before the rest is counted."""
 _MOST_SYSTEMS = 8
 """Systems or metrics that an overview names before the rest is counted."""
-_KINDS: Mapping[Decision, str] = {"better": "up", "worse": "down", "different": "other"}
 
 
 @dataclass(frozen=True)
@@ -76,10 +75,9 @@ class RunVerdict:
         """The verdict, or why there is none."""
         return [self.reason] * bool(self.reason) if self.comparison is None else state_verdict(self.comparison)
 
-    def to_percent(self, run: Run) -> RunVerdict:
-        """Return the verdict with scores from 0 to 1 of its run times 100."""
-        shown = self.comparison and to_percent(self.comparison, find_percent_keys(run))
-        return replace(self, comparison=shown)
+    def to_percent(self) -> RunVerdict:
+        """Return the verdict with scores from 0 to 1 times 100."""
+        return replace(self, comparison=self.comparison and to_percent(self.comparison))
 
     def dump(self) -> bytes | None:
         """Return the comparison as it is saved with the run; None without one."""
@@ -410,36 +408,35 @@ def _show_difference(row: Difference) -> str:
     return f"{shorten(row.key)} {'~' * row.rough}{show_rounded(row.difference, row.interval, signed=True)}"
 
 
-def find_percent_keys(subject: Mapping[str, Result] | Comparison) -> set[str]:
+def _find_percent_keys(signatures: Mapping[str, object]) -> set[str]:
     """Return the keys whose scores go from 0 or -1 to 1, which papers often print times 100."""
-    if isinstance(subject, Comparison):
-        metrics = {key: Signature.parse(line).metric for key, line in subject.signatures.items()}
-    else:
-        signatures = {key: est.signature for result in subject.values() for key, est in result.items()}
-        metrics = {key: signature.metric for key, signature in signatures.items() if signature is not None}
     keys = set()
-    for key, name in metrics.items():
+    for key, line in signatures.items():
         with suppress(DialevalError):  # a metric that is not installed
-            keys |= {key} if registry().parse(name).bounds_of(key) in ((0.0, 1.0), (-1.0, 1.0)) else set()
+            bounds = registry().parse(Signature.parse(str(line)).metric).bounds_of(key)
+            keys |= {key} if bounds in ((0.0, 1.0), (-1.0, 1.0)) else set()
     return keys
 
 
 def run_to_percent(run: Run) -> Run:
     """Return a run to be shown, with scores from 0 to 1 times 100; nothing else is computed from it."""
-    keys = find_percent_keys(run)
-
-    def scale(estimate: Estimate) -> Estimate:
-        return replace(estimate, **_multiply_by_100(estimate, ("mean", "std", "half_width", "interval")))
-
+    signed = {key: est.signature for result in run.values() for key, est in result.items() if est.signature is not None}
+    keys, names = _find_percent_keys(signed), ("mean", "std", "half_width", "interval")
     systems = {
-        name: replace(result, estimates={key: scale(est) if key in keys else est for key, est in result.items()})
-        for name, result in run.items()
+        system: replace(
+            result,
+            estimates={
+                key: replace(est, **_multiply_by_100(est, names)) if key in keys else est for key, est in result.items()
+            },
+        )
+        for system, result in run.items()
     }
     return replace(run, systems=systems, details={**run.details, PERCENT: True})
 
 
-def to_percent(comparison: Comparison, keys: set[str]) -> Comparison:
-    """Return a comparison to be shown, with scores and differences of some keys times 100."""
+def to_percent(comparison: Comparison) -> Comparison:
+    """Return a comparison to be shown, with scores from 0 to 1 and their differences times 100."""
+    keys = _find_percent_keys(comparison.signatures)
     names = ["baseline_mean", "mean", "difference", "error", "detectable", "interval", "adjusted_interval", "margin"]
     names += ["unadjusted", "unadjusted_interval", "values", "by_dialogue"]
     rows = [
@@ -504,9 +501,9 @@ def describe_method(comparison: Comparison) -> str:
 
 def describe_methods(comparison: Comparison) -> list[str]:
     """Return how intervals and p-values were computed, in sentences."""
-    tests, unpermuted = comparison.tests, comparison.test == "bootstrap" or comparison.adjusted_for
+    tests = comparison.tests
     rest = sum(not math.isnan(row.p) for row in comparison.differences) - tests
-    how = "by Holm" if unpermuted else "by the same permutations (Westfall and Young's minP)"
+    how = "by Holm" if comparison.adjusted_for else "by the same permutations (Westfall and Young's minP)"
     adjusted = f"adjusted {how} for {tests} test{'s' * (tests != 1)}" if tests > 1 else "one test"
     family = f"{adjusted} of {list_some(comparison.panel, _MOST_SYSTEMS)}" if tests > 1 else adjusted
     others = f"; the {rest} tests of other metrics are corrected separately" if rest > 1 else ""
@@ -538,8 +535,8 @@ def explain_rows(comparison: Comparison) -> list[str]:
         1 / math.comb(design.clusters, design.baseline_units) if design.name == "unpaired" else least_p(design.common)
         for design in designs
     )
-    by_holm = comparison.test == "bootstrap" or comparison.adjusted_for  # joint permutations may adjust by nothing
-    if least * (tests if by_holm else 1) >= comparison.alpha:
+    # Joint permutations may adjust by nothing.
+    if least * (tests if comparison.adjusted_for else 1) >= comparison.alpha:
         why = f"p is at least {least:.2g} with so few {unit}, before it is adjusted for {tests} tests"
         lines.append(f"No difference can be significant: {why}.")
     if comparison.adjusted_for:
@@ -587,12 +584,9 @@ def describe_test(comparison: Comparison) -> str:
 
 def _name_test(comparison: Comparison, design: Design, corpus: bool) -> str:
     """Return the name of the test for a design; `corpus`: with metrics of the whole corpus."""
-    unpaired, resamples = design.name == "unpaired", f"{comparison.resamples:,} resamples"
+    unpaired = design.name == "unpaired"
     if unpaired and comparison.adjusted_for:
         return "Welch's t test of the adjusted means"
-    if comparison.test == "bootstrap":
-        what = "bootstrap test of both systems" if unpaired else "paired bootstrap test"
-        return f"{what}, studentized, with {resamples}"
     if unpaired:
         whole = f"permutation test of whole {design.unit} between systems with {comparison.trials:,} trials"
         return f"{whole}{' (corpus metrics by independent resampling)' * corpus}"
@@ -627,11 +621,6 @@ def _make_cells(row: Difference, comparison: Comparison, details: bool) -> list[
     if comparison.detect is not None:
         cells.append(fmt.MISSING if row.needed is None else f"{rough}{row.needed:,}")
     return cells
-
-
-def choose_class(row: Difference) -> str:
-    """Return the class of a difference: up, down, other (neither is better) or uncertain."""
-    return _KINDS.get(decide(row), "unsettled")
 
 
 def standardize_interval(row: Difference) -> tuple[float, float, float] | None:

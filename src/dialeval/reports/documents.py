@@ -51,11 +51,11 @@ class Table(NamedTuple):
     """A head and rows of equally many cells, names first."""
 
     head: Sequence[str]
-    rows: Sequence[Sequence[str]]
+    cells: Sequence[Sequence[str]]
 
     def transpose(self, corner: str) -> Table:
         """Swap rows and columns; `corner` is the head of the names."""
-        head, *rows = zip(self.head, *self.rows, strict=True)
+        head, *rows = zip(self.head, *self.cells, strict=True)
         return Table([corner, *head[1:]], rows)
 
 
@@ -106,7 +106,7 @@ def escape_markdown(text: str) -> str:
 def format_markdown_table(table: Table, figure: Callable[[str], str] = str) -> str:
     """Return a table as GitHub renders it, values at the right."""
     lines = [[escape_markdown(cell) for cell in table.head], ["---", *("---:" for _ in table.head[1:])]]
-    lines += [[escape_markdown(name), *map(figure, cells)] for name, *cells in table.rows]
+    lines += [[escape_markdown(name), *map(figure, cells)] for name, *cells in table.cells]
     return "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
 
 
@@ -120,7 +120,7 @@ def _color_marks(cell: str) -> str:
 
 def format_html_table(table: Table, figure: Callable[[str], str] = _color_marks) -> str:
     """Return a table without style, as a notebook shows its own; `figure` escapes a value."""
-    rows = (markup.row(markup.attribute(name), markup.cells(*map(figure, cells))) for name, *cells in table.rows)
+    rows = (markup.row(markup.attribute(name), markup.cells(*map(figure, cells))) for name, *cells in table.cells)
     head = markup.heads(*map(markup.attribute, table.head))
     return f"<table><thead>{head}</thead><tbody>{''.join(rows)}</tbody></table>"
 
@@ -147,7 +147,7 @@ def split_to_width(table: Table, width: int) -> Iterator[RichTable]:
     """Yield tables of right-aligned columns next to their names; columns that do not fit are in a further table."""
     from rich.cells import cell_len
 
-    names, *columns = zip(table.head, *table.rows, strict=True)
+    names, *columns = zip(table.head, *table.cells, strict=True)
     widest = max((cell_len(cell) for column in columns for cell in column), default=0)
     room = max(_LEAST_NAME, width - widest - GAP)
     names = tuple(name if cell_len(name) <= room else shorten(name, room) for name in names)
@@ -193,7 +193,7 @@ class Document:
         if not self.titles:
             return self.tables
         pairs = zip(self.titles, self.tables, strict=True)
-        return [Table([f"{title}: {table.head[0]}", *table.head[1:]], table.rows) for title, table in pairs]
+        return [Table([f"{title}: {table.head[0]}", *table.head[1:]], table.cells) for title, table in pairs]
 
 
 MOST_ROWS, MOST_CHARACTERS = 10, 80
@@ -277,7 +277,7 @@ def to_markdown(document: Document) -> str:
 def to_latex(document: Document, style: PaperStyle | None = None) -> str:
     """Return the tables as one float with the headline as caption; the rest of the texts are comments below."""
     caption, *others = [*document.paragraphs, *document.notes, ""]
-    grids = [Grid(table.head, table.rows) for table in document.titled_tables]
+    grids = [Grid(table.head, table.cells) for table in document.titled_tables]
     return format_float(grids, [caption], "tab:results", style, [*others[:-1], *document.details])
 
 
@@ -478,11 +478,10 @@ def split_to_panels(grid: Grid, limit: float) -> Iterator[Grid]:
 
 def _shorten(name: str, room: float) -> str:
     """Return a name that fits, shortened in its middle."""
-    half = len(name)
-    shown = name
-    while measure(shown) > room and half > 1:
-        half -= 1
-        shown = f"{name[: (half + 1) // 2]}…{name[len(name) - half // 2 :]}"
+    shown, width = name, len(name)
+    while measure(shown) > room and width > 1:
+        width -= 1
+        shown = shorten(name, width)
     return shown
 
 

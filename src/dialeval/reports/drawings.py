@@ -1,7 +1,7 @@
 """The charts of a run: the numbers that each shows, the section of the report that has them, and files for papers.
 
     draw_figure(run, "distribution", "bleu-4")    a chart by its name (`KINDS`), as `Run.plot` gives it
-    write_figures(run, "figures", "pdf", 3.3)     every chart that the run has numbers for, 3.3 inches wide
+    write_figures(run, "figures", "pdf", 3.3)     the charts of most papers, 3.3 inches wide
 
 `charts` draws; this module only selects columns.
 """
@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,11 +21,12 @@ import numpy as np
 from dialeval.analysis.comparison import compare
 from dialeval.analysis.pairing import choose_main_keys, find_keys
 from dialeval.analysis.values import find_better
+from dialeval.analysis.verdict import Decision, decide
 from dialeval.core.errors import SettingError
 from dialeval.core.rowtable import NO_TURN
 from dialeval.reports import charts
 from dialeval.reports.charts import PIXELS_PER_INCH, WIDTH, Figure, FigureFormat, Mark, Point
-from dialeval.reports.comparisons import choose_class, standardize_interval
+from dialeval.reports.comparisons import standardize_interval
 from dialeval.reports.formatting import plain, shorten
 from dialeval.reports.tables import ARROWS
 
@@ -37,6 +38,8 @@ if TYPE_CHECKING:
 MOST_TURNS = 30
 """Turns of the chart of scores over turns; later ones are left out."""
 _NARROWEST = 240
+_KINDS: Mapping[Decision, str] = {"better": "up", "worse": "down", "different": "other"}
+"""Classes of differences."""
 
 
 def assign_colors(run: Run) -> dict[str, str]:
@@ -59,15 +62,11 @@ def _make_axis_title(run: Run, key: str) -> str:
     return shorten(key) if better is None else f"{shorten(key)} ({better} is better)"
 
 
-def draw_means(run: Run, key: str, width: int = WIDTH, ranked: bool = False) -> Figure | None:
-    """Draw the value of each system under a key with its confidence interval; `ranked`: the highest value first."""
-    colors = assign_colors(run)
-    marks = [
-        Mark(name, est.mean, est.interval, colors[name])
-        for name, est in collect_estimates(run, key).items()
-        if math.isfinite(est.mean)
-    ]
-    marks = sorted(marks, key=lambda mark: -mark.value) if ranked else marks
+def draw_means(run: Run, key: str, width: int = WIDTH) -> Figure | None:
+    """Draw the value of each system under a key with its confidence interval, the highest first."""
+    colors, values = assign_colors(run), collect_estimates(run, key).items()
+    marks = [Mark(name, est.mean, est.interval, colors[name]) for name, est in values if math.isfinite(est.mean)]
+    marks = sorted(marks, key=lambda mark: -mark.value)
     title = f"{_make_title(run, key)}, by system"
     return charts.forest(marks, title, _make_axis_title(run, key), width=width) if marks else None
 
@@ -84,7 +83,7 @@ def draw_distribution(run: Run, key: str, width: int = WIDTH) -> Figure | None:
 def draw_differences(comparison: Comparison, system: str, width: int = WIDTH) -> Figure | None:
     """Draw the differences of a system to the baseline, metric by metric, in standard deviations."""
     marks = [
-        Mark(row.key, ends[1], (ends[0], ends[2]), choose_class(row))
+        Mark(row.key, ends[1], (ends[0], ends[2]), _KINDS.get(decide(row), "unsettled"))
         for row in comparison.of(system)
         if row.better is not None and (ends := standardize_interval(row)) is not None
     ]
@@ -94,11 +93,17 @@ def draw_differences(comparison: Comparison, system: str, width: int = WIDTH) ->
     return charts.forest(marks, title, axis, zero=True, notes=[note], width=width) if marks else None
 
 
+def draw_forest(run: Run, _key: str = "", width: int = WIDTH) -> Figure | None:
+    """Draw the differences of the first system that is compared."""
+    comparison = compare(run)
+    return draw_differences(comparison, comparison.systems[0], width)
+
+
 def draw_turns(run: Run, key: str, width: int = WIDTH) -> Figure | None:
     """Draw the mean of a metric over the turns of dialogues."""
     series: dict[str, list[Point]] = {}
     for name, est in collect_estimates(run, key).items():
-        rows, items = run[name].rows, est.scores
+        rows, items = run[name].table, est.scores
         if rows is None or items is None or len(items) != len(rows) or run[name].role != "system":
             continue
         turns = np.arange(len(rows)) - rows.offsets[rows.clusters] + 1 if rows.turns is None else rows.turns
@@ -112,7 +117,7 @@ def draw_turns(run: Run, key: str, width: int = WIDTH) -> Figure | None:
     return charts.curves(series, *titles, name="turns", colors=colors, notes=notes, width=width)
 
 
-def draw_pass_k(run: Run, width: int = WIDTH) -> Figure | None:
+def draw_pass_k(run: Run, _key: str = "", width: int = WIDTH) -> Figure | None:
     """Draw pass^k of each system over k."""
     series: dict[str, list[Point]] = {}
     for name, result in run.items():
@@ -129,9 +134,14 @@ def draw_pass_k(run: Run, width: int = WIDTH) -> Figure | None:
     return charts.curves(series, *titles, name="pass-k", colors=colors, notes=notes, width=width)
 
 
-_OF_METRIC = {"means": draw_means, "distribution": draw_distribution, "turns": draw_turns}
-KINDS = (*_OF_METRIC, "forest", "pass-k")
-"""Names of the charts of a run."""
+KINDS: Mapping[str, Callable[[Run, str, int], Figure | None]] = {
+    "means": draw_means,
+    "distribution": draw_distribution,
+    "turns": draw_turns,
+    "forest": draw_forest,
+    "pass-k": draw_pass_k,
+}
+"""The charts of a run by name: functions of run, metric and width."""
 
 
 def draw_figure(
@@ -139,7 +149,6 @@ def draw_figure(
     kind: str = "distribution",
     metric: str | None = None,
     *,
-    system: str | None = None,
     width: float | None = None,
 ) -> Figure:
     """Return a chart of a run by its name (`KINDS`).
@@ -148,7 +157,6 @@ def draw_figure(
         run: The run.
         kind: The name of the chart.
         metric: The metric; the first of the panel unless given.
-        system: The system of `forest`; the first that is compared unless given.
         width: Inches; as wide as in the report unless given.
 
     Returns:
@@ -161,14 +169,7 @@ def draw_figure(
         raise SettingError(f"there is no figure {kind!r}; there are {', '.join(KINDS)}")
     key = metric or next(iter(choose_main_keys(run)), "")
     (key,) = find_keys([key], run.keys_in_order, "the run has no", "it has")
-    pixels = _to_pixels(width)
-    if kind in _OF_METRIC:
-        drawn = _OF_METRIC[kind](run, key, pixels)
-    elif kind == "pass-k":
-        drawn = draw_pass_k(run, pixels)
-    else:
-        comparison = compare(run)
-        drawn = draw_differences(comparison, system or comparison.systems[0], pixels)
+    drawn = KINDS[kind](run, key, _to_pixels(width))
     if drawn is None:
         raise SettingError(f"the run has no numbers for the figure {kind!r} of {key}")
     return drawn
@@ -186,14 +187,11 @@ def write_figures(
     Differences to the baseline, and means, distributions and turns under the main metric. `more` are figures that were
     drawn before, such as those of human evaluation.
     """
-    paths: dict[str, Path] = {}
+    paths = []
     for name, drawn in (*_draw_main(run, _to_pixels(width)), *((figure.name, figure) for figure in more)):
-        stem = re.sub(r"[^\w.()=,-]+", "-", plain(name)).strip("-.")[:80]  # whatever the metric is called
-        stem = re.sub("-{2,}", "-", stem) or "figure"
-        numbered = (stem, *(f"{stem}-{number}" for number in range(2, len(paths) + 2)))
-        stem = next(name for name in numbered if name not in paths)
-        paths[stem] = drawn.without_title().save(Path(folder) / f"{stem}.{form}")
-    return list(paths.values())
+        stem = re.sub(r"[^\w.()=,]+", "-", plain(name)).strip("-.")[:80]  # whatever the metric is called
+        paths.append(drawn.without_title().save(Path(folder) / f"{stem}.{form}"))
+    return paths
 
 
 def _to_pixels(width: float | None) -> int:
@@ -209,12 +207,9 @@ def _draw_main(run: Run, pixels: int) -> Iterator[tuple[str, Figure]]:
             if (drawn := draw_differences(comparison, comparison.systems[0], pixels)) is not None:
                 yield "differences", drawn
     for key in choose_main_keys(run)[:1]:
-        charts_of = {
-            "means": draw_means(run, key, pixels, ranked=True),
-            "distribution": draw_distribution(run, key, pixels),
-            "turns": draw_turns(run, key, pixels),
-        }
-        yield from ((f"{kind}-{key}", drawn) for kind, drawn in charts_of.items() if drawn is not None)
+        for kind in ("means", "distribution", "turns"):
+            if (figure := KINDS[kind](run, key, pixels)) is not None:
+                yield f"{kind}-{key}", figure
 
 
 def lay_out_figures(drawn: Sequence[Figure | None]) -> str:

@@ -2,8 +2,8 @@
 
 `make_data` writes aligned dialogues (`analysis.alignment`) as columns of plain data. Each distinct text is stored once
 and rows refer to it by number. Of the context of a row only the turns since the reply before it are stored, so that a
-long chat takes as much room as it has turns. Of very many rows a part is shown, in whole dialogues: half of it those in
-which systems differ most, half of it drawn at random with a fixed seed.
+long chat takes as much room as it has turns. Of very many rows a part is shown, in whole dialogues: those in which
+systems differ most.
 """
 
 from __future__ import annotations
@@ -49,11 +49,10 @@ SCORE_CHARACTERS = 9
 MOST_OF_A_TEXT = 200_000
 MOST_TURNS = 100
 """Of the context of the first row of a dialogue, from its end."""
-SEED = 12345
 
 
 def make_data(
-    run: Run, aligned: AlignedDialogues, key: str, keys: Sequence[str], slices: Sequence[Slices] = ()
+    run: Run, aligned: AlignedDialogues, key: str, keys: Sequence[str], slices: Slices | None = None
 ) -> JsonObject:
     """Return the dialogues of some systems for the page, the scores under `keys`, and the slices that they are in.
 
@@ -93,34 +92,21 @@ def make_data(
 
 def choose_dialogues(aligned: AlignedDialogues, key: str, keys: Sequence[str]) -> Ints:
     """Return which dialogues are shown, in order: as many as make up the most rows, at least one."""
-    systems = aligned.systems
-    sizes = np.array([np.diff(aligned.find_rows(name)[1]) for name in systems])
+    systems, tables = aligned.systems, [require_table(result) for result in aligned.results.values()]
+    sizes = np.sum([np.diff(aligned.find_rows(name)[1]) for name in systems], axis=0)
     scored = sum(_has_items(aligned, system, name) for system in systems for name in keys)
     rows = max(1, int(sizes.sum()))
-    characters = sum(map(_count_text_bytes, systems_of(aligned))) / rows + SCORE_CHARACTERS * scored / len(systems)
+    characters = sum(map(_count_text_bytes, tables)) / rows + SCORE_CHARACTERS * scored / len(systems)
     most = min(MOST_CHARACTERS / max(characters, 1.0), MOST_REPLIES, MOST_ROWS * len(systems))
-    lengths, everything = sizes.sum(axis=0), np.arange(len(aligned.places))
     if rows <= most:
-        return everything
-    distances = np.zeros(len(everything))
-    for name in systems:
-        change = aligned.differences(name, key) if len(systems) > 1 else aligned.list_values(name, key)
-        change = change - np.nanmean(change) if len(systems) == 1 and np.isfinite(change).any() else change
-        distances = np.maximum(distances, np.nan_to_num(np.abs(change)))
-    apart = _take_until(np.argsort(-distances, kind="stable"), lengths, most / 2)
-    rest = np.random.default_rng(SEED).permutation(np.setdiff1d(everything, apart))
-    drawn = _take_until(rest, lengths, most - float(lengths[apart].sum()))
-    return np.sort(np.concatenate((apart, drawn)))
-
-
-def systems_of(aligned: AlignedDialogues) -> list[RowTable]:
-    """Return the rows of all systems."""
-    return [require_table(result) for result in aligned.results.values()]
-
-
-def _take_until(order: Ints, sizes: Ints, rows: float) -> Ints:
-    """Return the first dialogues of an order that together have no more rows than that; the first one in any case."""
-    return order[: max(1, int((np.cumsum(sizes[order]) <= rows).sum()))]
+        return np.arange(len(sizes))
+    if len(systems) > 1:
+        changes = [aligned.differences(name, key) for name in systems]
+    else:
+        values = aligned.list_values(systems[0], key)
+        changes = [values - (np.nanmean(values) if np.isfinite(values).any() else 0.0)]
+    order = np.argsort(-np.max(np.nan_to_num(np.abs(changes)), axis=0), kind="stable")
+    return np.sort(order[: max(1, int((np.cumsum(sizes[order]) <= most).sum()))])
 
 
 def _count_text_bytes(table: RowTable) -> int:
@@ -149,9 +135,8 @@ def _list_scores(aligned: AlignedDialogues, system: str, key: str, shown: Ints) 
 
 def _list_names(aligned: AlignedDialogues, shown: Ints) -> list[str | None]:
     """Return the name of each dialogue, that of the first system that has it; None for the place of a row."""
-    ids = [table.read_ids() for table in systems_of(aligned)]
-    lines = aligned.places[shown].tolist()
-    firsts = (next((at, place) for at, place in enumerate(line) if place != NONE) for line in lines)
+    ids = [require_table(result).read_ids() for result in aligned.results.values()]
+    firsts = (next((at, place) for at, place in enumerate(line) if place != NONE) for line in aligned.places[shown])
     names = (ids[at][place] for at, place in firsts)
     return [None if name is None else plain(escape_surrogates(name)) for name in names]
 
@@ -202,20 +187,15 @@ def _number_text(text: str, numbers: dict[str, int]) -> int:
     return numbers.setdefault(text, len(numbers))
 
 
-def _locate_slices(aligned: AlignedDialogues, shown: Ints, slices: Sequence[Slices]) -> list[JsonObject]:
+def _locate_slices(aligned: AlignedDialogues, shown: Ints, slices: Slices | None) -> list[JsonObject]:
     """Return every slice with the places of the dialogues among those shown that have a row in it."""
-    numbers = aligned.number_dialogues()
-    rows_shown = []
-    for part in (part for by_field in slices for part in by_field.slices):
-        inside = [
-            numbers[name][require_table(aligned.results[name]).clusters[rows]] for name, rows in part.places.items()
-        ]
-        dialogues = np.unique(np.concatenate(inside))
-        name = f"{plain(part.field)}: {plain(part.label)}"
-        rows_shown.append(
-            {"name": name, "whole": not part.cuts_dialogues, "dialogues": np.flatnonzero(np.isin(shown, dialogues))}
-        )
-    return rows_shown
+    numbers, located = aligned.number_dialogues(), []
+    for part in () if slices is None else slices.slices:
+        clusters = {name: require_table(aligned.results[name]).clusters[rows] for name, rows in part.places.items()}
+        inside = np.concatenate([numbers[name][rows] for name, rows in clusters.items()])
+        places, name = np.flatnonzero(np.isin(shown, inside)), f"{plain(part.field)}: {plain(part.label)}"
+        located.append({"name": name, "whole": not part.cuts_dialogues, "dialogues": places})
+    return located
 
 
 # Trials of tasks: where each begins, how it ended, and its calls against those that were expected.
@@ -339,7 +319,7 @@ def list_trials(run: Run) -> Iterator[tuple[str, list[list[str]]]]:
     """Yield title and lines of the table of the terminal, if more is known of trials than whether they passed."""
     table = _summarize(run)
     if len(table.head) > 2:
-        yield "How trials ended", [list(table.head), *map(list, table.rows)]
+        yield "How trials ended", [list(table.head), *map(list, table.cells)]
 
 
 # Agents on the page: every trial of every task as a mark that leads to its transcript.
@@ -355,7 +335,7 @@ def write_agents(block: Block) -> str | None:
     for name in systems:
         for trial in trials[name]:
             tasks.setdefault(str(trial["task"]), {}).setdefault(name, []).append(trial)
-    numbers, tables = block.aligned.number_dialogues(), {name: block.aligned.results[name].rows for name in systems}
+    numbers, tables = block.aligned.number_dialogues(), {name: block.aligned.results[name].table for name in systems}
     places = {
         task: int(numbers[name][at]) + 1
         for name, table in tables.items()
@@ -387,7 +367,7 @@ def write_agents(block: Block) -> str | None:
     table = markup.table("trials", "", markup.heads("task", *sides, "trials passed", "what goes wrong"), lines)
     ended = markup.details("How trials ended", markup.plain_table("ends", _summarize(block.run)))
     about = "Each square is one trial; select it to read it."
-    return markup.section(f"{block.prefix}tasks", "Task by task", table + ended, about)
+    return markup.section("tasks", "Task by task", table + ended, about)
 
 
 def _rate(trials: Sequence[Trial]) -> float:
@@ -405,7 +385,7 @@ def _write_cells(block: Block, system: str, trials: Sequence[Trial], place: int)
     for trial in trials:
         kind, mark, word = _MARKS[_has_passed(trial)]
         chosen = markup.attribute(quote(str(trial["trial"])))
-        link = f"#{block.prefix}d{place}?system={number}&amp;trial={chosen}"
+        link = f"#d{place}?system={number}&amp;trial={chosen}"
         label = markup.attribute(f"{shorten(system)}, {shorten(str(trial['task']))}, trial {trial['trial']}: {word}")
         marks += f'<a class="cell {kind}" href="{link}" title="{label}" aria-label="{label}">{mark}</a>'
     return f'<span class="cells">{marks or MISSING}</span>'

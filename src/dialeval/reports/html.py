@@ -16,14 +16,13 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
-from collections.abc import Mapping
 from dataclasses import replace
 from html import escape
+from itertools import starmap
 from pathlib import Path
 from typing import TYPE_CHECKING
 from weakref import ref
 
-import numpy as np
 from msgspec import structs
 
 from dialeval.analysis.comparison import Comparison
@@ -34,7 +33,7 @@ from dialeval.core.errors import SettingError
 from dialeval.core.features import find_place
 from dialeval.core.files import write_bytes
 from dialeval.core.result import Result, Run
-from dialeval.core.rowtable import PROMPT, REFERENCE, TRIALS
+from dialeval.core.rowtable import TRIALS
 from dialeval.core.validation import JsonObject
 from dialeval.core.version import __version__
 from dialeval.reports import comparisons, markup
@@ -47,10 +46,8 @@ from dialeval.reports.markup import Section
 from dialeval.reports.slices import MOST_TESTS, write_where
 from dialeval.reports.summary import (
     BY_SYSTEM,
-    DATA_SETS,
     Block,
-    make_blocks,
-    split_blocks,
+    make_block,
     state_lead,
     write_card,
     write_headline,
@@ -58,7 +55,7 @@ from dialeval.reports.summary import (
     write_metrics,
     write_verdict,
 )
-from dialeval.reports.tables import describe, describe_standing, describe_unscored, list_accounts
+from dialeval.reports.tables import describe, describe_unscored, list_accounts
 
 if TYPE_CHECKING:
     import os
@@ -118,12 +115,10 @@ _MOST_NAMED = 3
 """Systems that the title names before the rest is counted."""
 COMMANDS = "commands"
 """Where a run holds the command lines that made it."""
-SHARED = 0.1
-"""Fraction of prompts and references that two runs of the same data have in common, at least."""
 
 
 def report(
-    runs: Run | Sequence[Run] | Mapping[str, Run],
+    runs: Run | Sequence[Run],
     path: str | os.PathLike[str],
     command: str | None = None,
     *,
@@ -140,8 +135,7 @@ def report(
     """Write the HTML report of one or several runs: one file that needs no network.
 
     Args:
-        runs: A run, or several, whose systems are shown together; or a mapping of names to runs of different data,
-            which are kept apart.
+        runs: A run, or several, whose systems are compared.
         path: The file to write.
         command: The command that made the runs, to be shown.
         title: The title; None: the names of the systems.
@@ -174,10 +168,10 @@ def report(
     human = None
     if any(part is not None for part in opinions):
         human = find_place("loaders", "people")(*opinions)
-    blocks = make_blocks(run, compared, _slice_blocks(run, by, bool(compared)), people)
-    write_bytes(path, _render_blocks(run, blocks, command, title, date, human).encode())
+    block = make_block(run, compared, _slice(run, by, bool(compared)), people)
+    write_bytes(path, _render_block(block, command, title, date, human).encode())
     if card is not None:
-        write_card(blocks[0], run.version, date).save(card, scale=1.0)
+        write_card(block, run.version, date).save(card, scale=1.0)
     return path
 
 
@@ -198,43 +192,37 @@ def render(
     by: str | Sequence[str] | None = None,
 ) -> str:
     """Return the page of a run as text."""
-    blocks = make_blocks(run, compared, _slice_blocks(run, by, bool(compared)))
-    return _render_blocks(run, blocks, command, title)
+    return _render_block(make_block(run, compared, _slice(run, by, bool(compared))), command, title)
 
 
-def _render_blocks(
-    run: Run,
-    blocks: Sequence[Block],
+def _render_block(
+    block: Block,
     command: str | None,
     title: str | None = None,
     date: str | None = None,
     people: Section | None = None,
 ) -> str:
-    data, body, links = [], "", []
-    for at, block in enumerate(blocks):
-        made = (_as_section(make(block.run)) for make in find_extensions(block.run, "section"))
-        sections = [part._replace(name=block.prefix + part.name) for part in made if part is not None]
-        parts = [write_verdict(block, 1 if at == 0 else 2), write_hero(block)]
-        parts += [markup.section(*part) for part in sections]
-        parts += [write_agents(block) or ""]
-        if block.aligned is not None and block.dialogue_key:
-            keys = list(dict.fromkeys((block.dialogue_key, block.key, *block.run.keys_in_order)))
-            looked_at = {"prefix": block.prefix, "system": block.systems.index(block.system)}
-            data.append(looked_at | make_data(block.run, block.aligned, block.dialogue_key, keys, block.slices))
-            where, read = write_where(block), _write_dialogues(block)
-            parts.append(f'<div class="cols">{read}{where}</div>' if where else read)
-        parts.append(write_metrics(block))
-        body += f'<article class="block">{"".join(parts)}</article>'
-        links += [(part.name, part.title) for part in sections]
-        links += [link for link in _CONTENTS if at == 0 and f'<section id="{link[0]}"' in body]
-    last = [*([] if people is None else [people]), Section("method", "Method", _write_method(run, blocks, command))]
+    made = (_as_section(make(block.run)) for make in find_extensions(block.run, "section"))
+    sections = [part for part in made if part is not None]
+    parts = [write_verdict(block), write_hero(block), *(markup.section(*part) for part in sections)]
+    parts += [write_agents(block) or ""]
+    data = []
+    if block.aligned is not None and block.dialogue_key:
+        keys = list(dict.fromkeys((block.dialogue_key, block.key, *block.run.keys_in_order)))
+        data = [make_data(block.run, block.aligned, block.dialogue_key, keys, block.slices)]
+        data[0]["system"] = block.systems.index(block.system)
+        where, read = write_where(block), _write_dialogues(block)
+        parts.append(f'<div class="cols">{read}{where}</div>' if where else read)
+    last = [*([] if people is None else [people]), Section("method", "Method", _write_method(block, command))]
+    body = "".join([*parts, write_metrics(block), *(markup.section(*part) for part in last)])
+    links = [(part.name, part.title) for part in sections]
+    links += [link for link in _CONTENTS if f'<section id="{link[0]}"' in body]
     links += [(part.name, part.title) for part in last]
-    body += "".join(markup.section(*part) for part in last)
-    top = _SKIP + _write_top(run, title, date, blocks, links)
-    headline = write_headline(blocks[0])[1] if blocks else "No metric was computed"
+    top = _SKIP + _write_top(block, title, date, links)
+    main = f'<main class="wrap" id="main" tabindex="-1">\n{body}</main>\n'
     return make_html(
-        title or headline,
-        f'{top}<main class="wrap" id="main" tabindex="-1">\n{body}</main>\n{markup.embed_json("explorer-data", data)}',
+        title or write_headline(block)[1],
+        f"{top}{main}{markup.embed_json('explorer-data', data)}",
         read_assets("base.css", "chart.css", "report.css"),
         [make_script("page.js"), make_script("text.js", "dialogues.js")],
         "; img-src data:",
@@ -242,68 +230,54 @@ def _render_blocks(
 
 
 _CONTENTS = (("tasks", "Tasks"), ("dialogues", "Dialogues"), ("where", "Where"), ("metrics", "All metrics"))
-"""Sections of the first block."""
 
 
-def _write_top(
-    run: Run, title: str | None, date: str | None, blocks: Sequence[Block], links: Sequence[tuple[str, str]]
-) -> str:
+def _write_top(block: Block, title: str | None, date: str | None, links: Sequence[tuple[str, str]]) -> str:
     """Return the bar at the top: what the page is about, links to its parts, and the verdict to be copied."""
-    names = [name for name, result in run.items() if result.role == "system"] or list(run)
+    names = block.systems
     about = " against ".join(map(shorten, names[::-1])) if len(names) == 2 else list_names(names, _MOST_NAMED)
-    first = {text: name for name, text in reversed(links)}
-    shown = "".join(f'<a href="#{name}">{text}</a>' for name, text in links if first[text] == name)
-    verdicts = [f"{write_headline(block)[1]}. {' '.join(state_lead(block))}".strip() for block in blocks]
-    copied = "\n".join([*verdicts, f"dialeval {run.version}"])
+    shown = "".join(f'<a href="#{name}">{text}</a>' for name, text in links)
+    verdict = f"{write_headline(block)[1]}. {' '.join(state_lead(block))}".strip()
+    copied = markup.attribute(f"{verdict}\ndialeval {block.run.version}")
     day = f'<span class="opt">{markup.text(date)}</span>' if date else ""
     return (
         f'<header class="top"><div><b>dialeval</b><span>{markup.text(title or about)}</span>{day}'
         f'<nav aria-label="Contents">{shown}</nav>'
-        f'<button type="button" class="btn" data-copy="{markup.attribute(copied)}" hidden>Copy verdict</button>'
+        f'<button type="button" class="btn" data-copy="{copied}" hidden>Copy verdict</button>'
         "</div></header>\n"
     )
 
 
 def _write_dialogues(block: Block) -> str:
     """Return the section whose dialogues the script of the page shows."""
-    no_script = '<noscript><p class="note">The dialogues need JavaScript.</p></noscript>'
     above = "".join(describe(block.run) for describe in find_extensions(block.run, "note"))
-    better = find_better(block.run, block.dialogue_key)
+    above += '<noscript><p class="note">The dialogues need JavaScript.</p></noscript>'
     title = "Read what got worse" if block.comparison is not None else "Read the worst dialogues"
-    title = title if better is not None else "Read the dialogues"
-    about = f'<span data-about="{block.prefix}"></span>'
-    return markup.section(
-        f"{block.prefix}dialogues", title, f'{above}{no_script}<div data-dialogues="{block.prefix}"></div>', about
-    )
+    title = title if find_better(block.run, block.dialogue_key) is not None else "Read the dialogues"
+    return markup.section("dialogues", title, f"{above}<div data-dialogues></div>", "<span data-about></span>")
 
 
-def _slice_blocks(run: Run, by: str | Sequence[str] | None, compared: bool) -> dict[int, list[Slices]]:
-    """Slice each block of systems with common metrics by `by`, or by the fields that it kept."""
-    sliced: dict[int, list[Slices]] = {}
-    for at, block in enumerate(split_blocks(run)):
-        fields = _choose_fields(block) if by is None else by
-        if fields:
-            sliced[at] = [compare_slices(block, fields, compared=compared, most_tests=MOST_TESTS)]
-    return sliced
+def _slice(run: Run, by: str | Sequence[str] | None, compared: bool) -> Slices | None:
+    """Slice the rows by some fields, or by those that the run kept."""
+    fields = _choose_fields(run) if by is None else by
+    return compare_slices(run, fields, compared=compared, most_tests=MOST_TESTS) if fields else None
 
 
 def _choose_fields(block: Run) -> list[str]:
     """Return the fields that a run kept; else the turn of one or two systems with turns."""
     kept = list_kept_fields(block)
-    tables = [result.rows for result in block.values() if result.role == "system"]
+    tables = [result.table for result in block.values() if result.role == "system"]
     few = len(tables) <= 2 and all(table is not None and len(table) <= MOST_SLICED for table in tables)
     turns = few and all(table is not None and len(table) > len(table.offsets) - 1 for table in tables)
     trials = any(table is not None and TRIALS in table.digests for table in tables)
     return kept or (["turn"] if turns and not trials else [])
 
 
-def combine_runs(runs: Iterable[Run] | Mapping[str, Run]) -> Run:
+def combine_runs(runs: Iterable[Run]) -> Run:
     """Return several runs as one; a name that another run has already gets the number of its run."""
-    labels = list(runs) if isinstance(runs, Mapping) else []
-    runs = [run.with_report_details() for run in (runs.values() if isinstance(runs, Mapping) else runs)]
-    data = _name_data(runs, labels)
-    if not runs:
-        raise SettingError("there is nothing to report: pass at least one run")
+    runs = [run.with_report_details() for run in runs]
+    if not any(runs):
+        raise SettingError("there is nothing to report: pass at least one run with a system")
     systems: dict[str, Result] = {}
     details: JsonObject = {}
     for number, run in enumerate(runs, 1):
@@ -314,69 +288,35 @@ def combine_runs(runs: Iterable[Run] | Mapping[str, Run]) -> Run:
                 name = f"{name} (run {number})"
             names[system], systems[name] = name, result
         for kind in BY_SYSTEM:
-            holder = run.details.get("baselines", {}) if kind == "standing" else run.details
-            by_system = holder.get(kind, {}).items()
+            by_system = run.details.get(kind, {}).items()
             details.setdefault(kind, {}).update({names[name]: entry for name, entry in by_system if name in names})
-        if len(set(data)) > 1:
-            details.setdefault(DATA_SETS, {}).update(dict.fromkeys(names.values(), data[number - 1]))
-        if "command" in run.details:
-            details.setdefault(COMMANDS, []).append(str(run.details["command"]))
+        details.setdefault(COMMANDS, []).extend(map(str, filter(None, [run.details.get("command")])))
     versions = dict.fromkeys(run.version for run in runs)
     warnings = tuple(dict.fromkeys(text for run in runs for text in run.warnings))
     return Run(systems, ", ".join(versions), warnings, {name: value for name, value in details.items() if value})
 
 
-def _name_data(runs: Sequence[Run], labels: Sequence[str]) -> list[str]:
-    """Return the name of the data of each run; runs that share a tenth of their prompts or references have the same."""
-    seen = [_collect_units(run) for run in runs]
-    names: list[str] = []
-    for at, units in enumerate(seen):
-        label = labels[at] if labels else f"data {len(set(names)) + 1}"
-        near = (names[to] for to in range(at) if _has_common_units(units, seen[to]))
-        names.append(next(near, label))
-    return names
-
-
-def _collect_units(run: Run) -> set[int]:
-    """Return digests of what the rows of a run are about; none where they are not known."""
-    tables = [result.rows for result in run.values() if result.rows is not None]
-    columns = [table.digests[name] for table in tables for name in (PROMPT, REFERENCE) if name in table.digests]
-    return {int(digest) for column in columns for digest in np.unique(column) if digest}
-
-
-def _has_common_units(one: set[int], other: set[int]) -> bool:
-    return not one or not other or len(one & other) >= SHARED * min(len(one), len(other))
-
-
 # The method, last and folded: how values were computed, notes about the data, signatures, commands.
 
 
-def _write_method(run: Run, blocks: Sequence[Block], command: str | None) -> str:
+def _write_method(block: Block, command: str | None) -> str:
     """Return the drawers at the end of the page."""
-    how: list[str] = []
-    for block in blocks:
-        if block.comparison is not None:
-            how += comparisons.describe_methods(block.comparison) + comparisons.explain_rows(block.comparison)
-        words = describe_intervals(est for result in block.run.values() for est in result.values())
-        how += [f"Intervals of values: {words}."] if words else []
-    compared = [block.comparison for block in blocks if block.comparison is not None]
-    read = [line for comparison in compared for line in comparisons.list_what_was_read(comparison)]
-    read += [*list_accounts(run), *(line for block in blocks for line in describe_unscored(block.run)), *run.warnings]
-    standing = {"baselines": {"standing": run.details.get("standing", {})}}
-    floors = describe_standing(Run(run.systems, run.version, details=standing))
+    run, comparison, how, read = block.run, block.comparison, [], []
+    if comparison is not None:
+        how += comparisons.describe_methods(comparison) + comparisons.explain_rows(comparison)
+        read += comparisons.list_what_was_read(comparison)
+    words = describe_intervals(est for result in run.values() for est in result.values())
+    how += [f"Intervals of values: {words}."] if words else []
+    read += [*list_accounts(run), *describe_unscored(run), *run.warnings]
     commands = [*run.details.get(COMMANDS, ()), *([] if command is None else [command])]
-    return "".join(
-        [
-            _write_drawer("How this was computed", "", markup.bullets(dict.fromkeys(how))),
-            _write_drawer("What was read", markup.count(len(read), "note"), markup.bullets(dict.fromkeys(read))),
-            _write_drawer("Not computed", markup.count(len(run.skipped), "metric"), _list_skipped(run)),
-            _write_drawer(
-                "Floors and ceilings", "", "" if floors is None else markup.document(floors, "standing", [""])
-            ),
-            _write_drawer("Settings and signatures", f"dialeval {markup.text(run.version)}", _list_signatures(run)),
-            _write_drawer("Run it again", markup.count(len(commands), "command"), _list_commands(run, commands)),
-        ]
-    )
+    drawers = [
+        ("How this was computed", "", markup.bullets(dict.fromkeys(how))),
+        ("What was read", markup.count(len(read), "note"), markup.bullets(dict.fromkeys(read))),
+        ("Not computed", markup.count(len(run.skipped), "metric"), _list_skipped(run)),
+        ("Settings and signatures", f"dialeval {markup.text(run.version)}", _list_signatures(run)),
+        ("Run it again", markup.count(len(commands), "command"), _list_commands(run, commands)),
+    ]
+    return "".join(starmap(_write_drawer, drawers))
 
 
 def _write_drawer(title: str, gist: str, content: str) -> str:

@@ -80,8 +80,6 @@ class Swarm(NamedTuple):
     strips: Sequence[Dots]
     axis: str
     better: str | None
-    prefix: str = ""
-    """Of links to bins of dialogues."""
     mean: float | None = None
     """Of differences, with its interval and what it is; None for values."""
     interval: Interval = None
@@ -164,7 +162,7 @@ class Swarm(NamedTuple):
                 tall = max(3.0, height * count / counts.max())
                 x, size = scale(low) + 0.5, max(1.0, scale(high) - scale(low) - 1)
                 bar = make_rect(self._color((low + high) / 2, color), x, top + height - tall, size, tall)
-                place = f"#{self.prefix}dialogues?low={low:.6g}&amp;high={high:.6g}"
+                place = f"#dialogues?low={low:.6g}&amp;high={high:.6g}"
                 shown += make_link(place, f"{count:,} dialogues", bar)
         return shown, top + height
 
@@ -320,9 +318,11 @@ def draw_glyph(kind: str) -> str:
 
 _CARD_STYLE = (
     "text{font-family:Inter,'Segoe UI',Roboto,'Noto Sans','Liberation Sans','DejaVu Sans Condensed',sans-serif}"
-    ".chart text{font-size:13px;fill:#656e77}.chart .m{text-anchor:middle}.chart .e{text-anchor:end}"
-    ".chart .s{font-weight:620}.fb,.chart .fb{fill:#ab2e0a}.fg,.chart .fg{fill:#00796b}.fk,.chart .k{fill:#15181c}"
-    ".fn{fill:#656e77}.fz{fill:#c3c7c6}.fA{fill:#1d72bd}.fB{fill:#5a2378}.grid{stroke:#e4e5e1}.zero{stroke:#15181c}.rule{stroke:#c3c7c6;fill:none}.hit{fill:none}"
+    ".chart text{font-size:13px;fill:#656e77}.chart .m{text-anchor:middle;font-size:13px;opacity:1}"
+    ".chart .e{text-anchor:end}.chart .s{font-weight:620}.fb,.chart .fb{fill:#ab2e0a}.fg,.chart .fg{fill:#00796b}"
+    ".fk,.chart .k{fill:#15181c}"
+    ".fn{fill:#656e77}.fz{fill:#c3c7c6}.fA{fill:#1d72bd}.fB{fill:#5a2378}.grid{stroke:#e4e5e1}.zero{stroke:#15181c}"
+    ".rule{stroke:#c3c7c6;fill:none}.hit{fill:none}"
     ".ci{stroke:#15181c;stroke-width:3}.ci.b{stroke:#ab2e0a}.ci.n{stroke:#656e77}.band{fill:#15181c;opacity:.055}"
     ".join{stroke:#454d55;stroke-width:1.75}.gap,.dotted{stroke:#c3c7c6;stroke-dasharray:2 4}"
 )
@@ -331,28 +331,27 @@ _CARD_STYLE = (
 def draw_card(kind: str, headline: str, lead: str, figure: str, left: str, right: str) -> Figure:
     """Return a card to share, 1200 by 630 pixels: the verdict, a sentence, the first figure, and what it is of."""
     size = 68 if len(headline) <= 32 else 52 if len(headline) <= 56 else 40
-    lines = textwrap.wrap(plain(headline), int(1900 / size))[:3]
     content = f'<style>{_CARD_STYLE}</style><rect width="1200" height="630" fill="#fdfdfc"/>'
     place = f'x="72" y="{60 + 0.16 * size:.0f}" width="{0.74 * size:.0f}" height="{0.74 * size:.0f}"'
     content += f'<svg {place} viewBox="0 0 32 32">{GLYPHS[kind]}</svg>'
-    y = 60 + 0.8 * size
+
+    def write(x: float, y: float, size: int, words: str, style: str) -> str:
+        return f'<text x="{x}" y="{y:.0f}" style="font-size:{size}px;{style}">{escape(words)}</text>'
+
+    y, lines = 60 + 0.8 * size, textwrap.wrap(plain(headline), int(1900 / size))[:3]
     for at, line in enumerate(lines):
-        style = f'style="font-size:{size}px;font-weight:700;fill:#15181c"'
-        content += f'<text x="{72 + size}" y="{y + 1.1 * size * at:.0f}" {style}>{escape(line)}</text>'
+        content += write(72 + size, y + 1.1 * size * at, size, line, "font-weight:700;fill:#15181c")
     y += 1.1 * size * (len(lines) - 1) + 50
-    sentences = textwrap.wrap(plain(lead), 74)
-    for at, line in enumerate(sentences[:3]):
-        shown = f"{line} …" if at == 2 and len(sentences) > 3 else line
-        style = 'style="font-size:28px;fill:#454d55"'
-        content += f'<text x="72" y="{y + 38 * at:.0f}" {style}>{escape(shown)}</text>'
-    y += 38 * min(3, len(sentences))
+    lines = textwrap.wrap(plain(lead), 74, max_lines=3, placeholder=" …")
+    for line in lines:
+        content += write(72, y, 28, line, "fill:#454d55")
+        y += 38
     drawn = re.search(
         r'<svg (viewBox="0 0 [0-9]+ [0-9]+").*?>(.*)</svg>', figure.partition('<div class="n-only">')[0], re.DOTALL
     )
     if drawn is not None:
         content += f'<svg x="72" y="{y:.0f}" width="1056" height="{560 - y:.0f}" {drawn[1]}>{drawn[2]}</svg>'
     content += '<path d="M72 572H1128" stroke="#e4e5e1"/>'
-    for x, anchor, words in ((72, "start", left), (1128, "end", right)):
-        style = f'style="font-size:20px;fill:#656e77;text-anchor:{anchor}"'
-        content += f'<text x="{x}" y="604" {style}>{escape(plain(words))}</text>'
-    return Figure("card", plain(headline), plain(lead), 1200, 630, content)
+    content += write(72, 604, 20, plain(left), "fill:#656e77")
+    content += write(1128, 604, 20, plain(right), "fill:#656e77;text-anchor:end")
+    return Figure("card", plain(headline), plain(lead), 1200, 630, content, titled=False)

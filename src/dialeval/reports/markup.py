@@ -119,7 +119,7 @@ def table(kind: str, caption: str, head: str, lines: Iterable[str]) -> str:
 
 def plain_table(kind: str, shown: Table, caption: str = "") -> str:
     """Return a table of texts from outside."""
-    lines = [row(text(name), cells(*map(text, values))) for name, *values in shown.rows]
+    lines = [row(text(name), cells(*map(text, values))) for name, *values in shown.cells]
     return table(kind, text(caption) if caption else "", heads(*map(text, shown.head)), lines)
 
 

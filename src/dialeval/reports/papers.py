@@ -96,14 +96,8 @@ def write_table(
             return documents.to_latex(document, chosen)
         return documents.to_markdown(document) if form == "md" else documents.to_html(document)
     other = grid.transpose("system" if grid.head[0] == "metric" else "metric")
-    if (
-        form == "latex"
-        and grid.head[0] == "system"
-        and not grid.groups
-        and documents.count_panels(other, chosen) < documents.count_panels(grid, chosen)
-    ):
-        grid, other = other, grid
-    if transpose:
+    swapped = form == "latex" and grid.head[0] == "system" and not grid.groups
+    if transpose != (swapped and documents.count_panels(other, chosen) < documents.count_panels(grid, chosen)):
         grid = other
     if form == "latex":
         return documents.format_float([grid], caption, label, chosen, tables.list_signatures(signatures))
@@ -202,10 +196,10 @@ def _caption_runs(
 
 def _count_units(result: Result) -> str:
     """Return how many dialogues and rows there are."""
-    rows = 0 if result.rows is None else len(result.rows)
-    if result.rows is None or not rows:
+    rows = 0 if result.table is None else len(result.table)
+    if result.table is None or not rows:
         return ""
-    clusters = len(result.rows.offsets) - 1
+    clusters = len(result.table.offsets) - 1
     return f"{rows:,} rows" if clusters == rows else f"{clusters:,} dialogues, {rows:,} rows"
 
 
@@ -214,7 +208,7 @@ def _lay_out_comparison(
 ) -> tuple[Grid, list[str], list[str], str]:
     """Return the table of a comparison: with one other system its differences, with several the values of all."""
     if percent:
-        comparison = comparisons.to_percent(comparison, comparisons.find_percent_keys(comparison))
+        comparison = comparisons.to_percent(comparison)
     names, level = [comparison.baseline, *comparison.systems], f"{100 * comparison.confidence:g}%"
     bold: set[tuple[int, int]] = set()
     rows = []
@@ -276,27 +270,23 @@ def _caption_comparison(comparison: Comparison, percent: bool, bold: bool) -> li
 
 def _write(grid: Grid, caption: Sequence[str], form: Form, style: PaperStyle) -> str:
     """Return the table in Markdown or HTML."""
-    prefixes = (
-        ["", *(f"{style.rename.get(name, name)}: " for name in grid.groups)] if grid.groups else [""] * len(grid.head)
-    )
-    head = [prefix + style.name(name) for prefix, name in zip(prefixes, grid.head, strict=True)]
-    mark = "**{}**" if form == "md" else "<b>{}</b>"
-    quote = escape_markdown if form == "md" else escape
-    rows = [
-        [
-            style.name(name),
-            *(mark.format(quote(cell)) if (row, at) in grid.bold else quote(cell) for at, cell in enumerate(cells, 1)),
-        ]
-        for row, (name, *cells) in enumerate(grid.rows)
-    ]
+    groups = [f"{style.rename.get(name, name)}: " for name in grid.groups] or [""] * (len(grid.head) - 1)
+    head = [group + style.name(name) for group, name in zip(["", *groups], grid.head, strict=True)]
+    mark, quote = ("**{}**", escape_markdown) if form == "md" else ("<b>{}</b>", escape)
+    rows = []
+    for row, (name, *cells) in enumerate(grid.rows):
+        texts = (mark.format(quote(c)) if (row, at) in grid.bold else quote(c) for at, c in enumerate(cells, 1))
+        rows.append([style.name(name), *texts])
+    below = quote(" ".join(caption))
     if form == "md":
-        return f"{documents.format_markdown_table(Table(head, rows))}\n{escape_markdown(' '.join(caption))}\n"
-    return f"{documents.format_html_table(Table(head, rows), str)}<p><small>{escape(' '.join(caption))}</small></p>"
+        return f"{documents.format_markdown_table(Table(head, rows))}\n{below}\n"
+    return f"{documents.format_html_table(Table(head, rows), str)}<p><small>{below}</small></p>"
 
 
 # The paragraph for the methods section.
 
 _ENTRY = re.compile(r"@\w+\{(?P<key>\w+),.*?^\}\n", re.DOTALL | re.MULTILINE)
+_CITED = re.compile(r"\\citep\{([^}]*)\}")
 _USED_BY = re.compile(r",\s*metrics = \{([^}]*)\}")
 _NAMED = {"length": "response length in tokens", "judge": "the learned judge of dialeval"}
 """Metrics that have no name outside of dialeval, in words."""
@@ -304,21 +294,10 @@ _MODELS = ("model", "dialogue-judge", "encoder", "judge", "rubric", "mode")
 """Fields of a signature that name models and rubrics."""
 
 
-class _References:
-    """Collects what is cited."""
-
-    def __init__(self) -> None:
-        self.keys: dict[str, None] = {}
-
-    def cite(self, subject: str) -> str:
-        """Return a citation of what a subject is defined by; nothing where that is nothing."""
-        keys = _read_papers()[0].get(subject, [])
-        self.keys |= dict.fromkeys(keys)
-        return rf"~\citep{{{','.join(keys)}}}" if keys else ""
-
-    def write(self) -> str:
-        """Return the entries in BibTeX."""
-        return "\n".join(_read_papers()[1][key] for key in self.keys)
+def _cite(subject: str) -> str:
+    """Return a citation of what a subject is defined by; nothing where that is nothing."""
+    keys = _read_papers()[0].get(subject, [])
+    return rf"~\citep{{{','.join(keys)}}}" if keys else ""
 
 
 @cache
@@ -348,14 +327,15 @@ def describe_methods(
     Returns:
         The paragraph in LaTeX, and the entries in BibTeX.
     """
-    references = _References()
     sentences = [
         *_describe_data(run),
-        *_describe_metrics(run, references),
-        *_describe_statistics(run, comparison, references),
-        *([] if agreement is None else _describe_raters(agreement, references)),
+        *_describe_metrics(run),
+        *_describe_statistics(run, comparison),
+        *([] if agreement is None else _describe_raters(agreement)),
     ]
-    return " ".join(sentences) + "\n", references.write()
+    paragraph = " ".join(sentences) + "\n"
+    cited = dict.fromkeys(key for keys in _CITED.findall(paragraph) for key in keys.split(","))
+    return paragraph, "\n".join(_read_papers()[1][key] for key in cited)
 
 
 def _describe_data(run: Run) -> Iterator[str]:
@@ -364,7 +344,7 @@ def _describe_data(run: Run) -> Iterator[str]:
     sizes = set()
     for result in systems.values():
         units = max((est.units for est in result.values()), default=0)
-        dialogues = 0 if result.rows is None else len(result.rows.offsets) - 1
+        dialogues = 0 if result.table is None else len(result.table.offsets) - 1
         sizes.add(f"{units:,} responses" + (f" in {dialogues:,} dialogues" if 0 < dialogues < units else ""))
     many = "one system" if len(systems) == 1 else f"{len(systems)} systems"
     names = escape_latex(", ".join(systems))
@@ -376,7 +356,7 @@ def _describe_data(run: Run) -> Iterator[str]:
             yield f"Of {account.due:,} replies due from {escape_latex(name)}, {account.failed:,} failed."
 
 
-def _describe_metrics(run: Run, references: _References) -> Iterator[str]:
+def _describe_metrics(run: Run) -> Iterator[str]:
     """Yield the metrics with their papers, and the models that compute them."""
     names: list[str] = []
     models: dict[str, str] = {}
@@ -386,7 +366,7 @@ def _describe_metrics(run: Run, references: _References) -> Iterator[str]:
             continue
         key = signature.metric
         family = key.partition("(")[0] if metric is None else metric.family
-        cited = references.cite("sacrebleu") if key == "sacrebleu" else references.cite(family)
+        cited = _cite("sacrebleu") if key == "sacrebleu" else _cite(family)
         names.append(escape_latex(_NAMED.get(key, key)) + cited)
         found = {name: value for name, value in signature.fields if name in _MODELS}
         models |= {key: ", ".join(f"{name} {value}" for name, value in found.items())} if found else {}
@@ -405,7 +385,7 @@ def _first_estimates(run: Run) -> Iterator[Estimate]:
             yield next(result[key] for result in run.values() if key in result)
 
 
-def _describe_statistics(run: Run, comparison: Comparison | None, references: _References) -> Iterator[str]:
+def _describe_statistics(run: Run, comparison: Comparison | None) -> Iterator[str]:
     """Yield the intervals of values, and the tests of differences."""
     words = fmt.describe_intervals(est for result in run.values() for est in result.values())
     if words:
@@ -413,19 +393,18 @@ def _describe_statistics(run: Run, comparison: Comparison | None, references: _R
     if comparison is None:
         return
     baseline, design = escape_latex(comparison.baseline), comparison.design
-    test = escape_latex(describe_test(comparison)) + references.cite(f"test:{comparison.test}")
+    test = escape_latex(describe_test(comparison)) + _cite("test:randomization")
     units = f"{design.clusters:,} {design.unit}"
     yield f"Differences to {baseline} were tested on {units} ({design.name} design) by the {test}."
     if comparison.tests > 1:
-        by_holm = comparison.test == "bootstrap" or comparison.adjusted_for
-        how = "Holm's method" if by_holm else "the minP method of Westfall and Young"
-        how += references.cite("test:holm" if by_holm else "test:minp")
+        how = "Holm's method" if comparison.adjusted_for else "the minP method of Westfall and Young"
+        how += _cite("test:holm" if comparison.adjusted_for else "test:minp")
         panel = escape_latex(_join(comparison.panel))
         yield f"P-values of {panel} were adjusted for {comparison.tests} tests by {how}."
     yield f"The significance level is {comparison.alpha:g}."
 
 
-def _describe_raters(agreement: Agreement, references: _References) -> Iterator[str]:
+def _describe_raters(agreement: Agreement) -> Iterator[str]:
     """Yield the number of ratings, and the agreement of raters with its interval."""
     yield f"Human ratings of {escape_latex(agreement.quality)} cover {agreement.rated:,} responses."
     if agreement.ceiling.reason is None:
@@ -435,7 +414,7 @@ def _describe_raters(agreement: Agreement, references: _References) -> Iterator[
             f"{escape_latex(fmt.show_interval(agreement.ceiling.alpha_interval[value_level], 2))})"
             for value_level, value in agreement.ceiling.alpha.items()
         )
-        yield f"Krippendorff's alpha is {_join(alphas)}{references.cite('alpha')}."
+        yield f"Krippendorff's alpha is {_join(alphas)}{_cite('alpha')}."
 
 
 def _join(names: Iterable[str]) -> str:

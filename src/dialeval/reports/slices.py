@@ -24,13 +24,12 @@ from dialeval.analysis.verdict import decide
 from dialeval.core.fold import Estimate, Level
 from dialeval.reports import formatting as fmt
 from dialeval.reports import markup
-from dialeval.reports.comparisons import choose_mark, find_percent_keys, run_to_percent
+from dialeval.reports.comparisons import choose_mark, run_to_percent
 from dialeval.reports.comparisons import to_percent as scale
 from dialeval.reports.documents import Document, Layout, Table, make_formats
 from dialeval.reports.marks import Line, draw_slice_rows
 from dialeval.reports.summary import Block
 from dialeval.reports.tables import ARROWS, choose_decimals
-from dialeval.stats.intervals import DEFAULT_LEVEL, t_factor
 
 ALL = "all rows"
 MOST_TESTS = 100
@@ -42,9 +41,8 @@ _MOST_NAMED = 5
 
 def to_percent(slices: Slices) -> Slices:
     """Return slices to be shown, with scores from 0 to 1 times 100."""
-    keys = find_percent_keys(slices.whole)
     shown = [
-        replace(part, run=run_to_percent(part.run), comparison=part.comparison and scale(part.comparison, keys))
+        replace(part, run=run_to_percent(part.run), comparison=part.comparison and scale(part.comparison))
         for part in slices.slices
     ]
     return replace(slices, whole=run_to_percent(slices.whole), slices=shown)
@@ -142,7 +140,7 @@ def _make_table(slices: Slices, field: str, key: str) -> Table:
     whole, decimals = slices.whole, choose_decimals(slices.whole, key)
     unit = next((part.unit for part in slices.slices), "rows")
     title = f"{fmt.shorten(key)}{ARROWS[find_better(whole, key)]} by {fmt.shorten(field)}"
-    table = next(iter(whole.values())).rows
+    table = next(iter(whole.values())).table
     dialogues = 0 if table is None else len(table.offsets) - 1
     lines = [[ALL, f"{dialogues:,}", *(_make_cell(result.get(key), decimals, None) for result in whole.values())]]
     for part in slices.worst_first(field, key):
@@ -164,76 +162,54 @@ def _make_cell(estimate: Estimate | None, decimals: int, row: Difference | None)
 
 def write_where(block: Block) -> str:
     """Return the section of slices: the difference of each to the baseline with its interval, largest loss first."""
-    content, clear, small = "", 0, 0
-    number = 0
-    for slices in block.slices:
-        key = next((key for key in (block.dialogue_key, *slices.keys) if key in slices.keys), "")
-        decimals = choose_decimals(slices.whole, key) if key else 0
-        places = {(part.field, part.label): number + at for at, part in enumerate(slices.slices)}
-        number += len(slices.slices)
-        for field in slices.by if key else ():
-            lines = []
-            sign = -1.0 if find_better(slices.whole, key) == "lower" else 1.0
-            for part in slices.of(field):
-                row = part.difference(block.system, key)
-                value, interval, kind, dialogues = _measure_slice(part, block, key, row)
-                if math.isnan(value):
-                    continue
-                shown = fmt.show(value, decimals) if len(block.systems) == 1 else fmt.show_value(value, interval, True)
-                link = f"#{block.prefix}dialogues?slice={places[field, part.label]}"
-                line = Line(markup.name(part.label), value, interval, shown, link, kind)
-                lines.append((line, markup.count(dialogues, part.unit.removesuffix("s"))))
-                clear += kind in ("b", "g")
-                small += row is None
-            lines = sorted(lines, key=lambda pair: sign * pair[0].value)
-            title = f"<h3>{markup.name(field)}</h3>" if lines else ""
-            content += title + draw_slice_rows(lines, drawn=len(block.systems) > 1)
-    if not content:
+    slices, alone, content = block.slices, len(block.systems) == 1, ""
+    key = "" if slices is None else next((key for key in (block.dialogue_key, *slices.keys) if key in slices.keys), "")
+    if slices is None or not key:
         return ""
-    about = f"{fmt.shorten(block.dialogue_key)} of each part"
-    if len(block.systems) > 1:
-        names = f"{fmt.shorten(block.system)} minus {fmt.shorten(block.systems[0])}"
-        about = f"{names} on {fmt.shorten(block.dialogue_key)}, likely range"
-    note = ""
-    if len(block.systems) > 1:
-        tests = sum(slices.tests for slices in block.slices)
+    decimals, sign = choose_decimals(slices.whole, key), -1.0 if find_better(slices.whole, key) == "lower" else 1.0
+    kinds = []
+    for field in slices.by:
+        lines = []
+        for number, part in enumerate(slices.slices):
+            row, estimate = part.difference(block.system, key), part.estimate(block.systems[0], key)
+            if part.field != field or estimate is None:
+                continue
+            if alone:
+                value, interval, kind, dialogues = estimate.mean, None, "k", part.dialogues
+            elif row is not None and not math.isnan(row.p) and part.comparison is not None:
+                kind = {"better": "g", "worse": "b"}.get(decide(row), "k")
+                dialogues = part.comparison.designs[block.system].clusters
+                value, interval = row.difference, row.interval
+            else:
+                interval, kind, (value, dialogues) = None, "n", _measure_slice(part, block, key)
+            if not math.isnan(value):
+                shown = fmt.show(value, decimals) if alone else fmt.show_value(value, interval, True)
+                line = Line(markup.name(part.label), value, interval, shown, f"#dialogues?slice={number}", kind)
+                lines.append((line, markup.count(dialogues, part.unit.removesuffix("s"))))
+                kinds.append(kind)
+        lines = sorted(lines, key=lambda pair: sign * pair[0].value)
+        content += f"<h3>{markup.name(field)}</h3>{draw_slice_rows(lines, drawn=not alone)}" if lines else ""
+    about, note = f"{fmt.shorten(key)} of each part", ""
+    if not alone:
+        about = f"{fmt.shorten(block.system)} minus {fmt.shorten(block.systems[0])} on {fmt.shorten(key)}, likely range"
+        clear, small = kinds.count("b") + kinds.count("g"), kinds.count("n")
         what = "No part is clear on its own" if not clear else f"{clear} clear" if clear > 1 else "One is clear"
-        note = f"{what} after correction for {markup.count(tests, 'test')} in all parts. " if tests else ""
-        note += (
-            f"{markup.count(small, 'part')} with fewer than {LEAST_DIALOGUES} dialogues: not tested." if small else ""
+        note = (
+            f"{what} after correction for {markup.count(slices.tests, 'test')} in all parts. " if slices.tests else ""
         )
-    return f'<section id="{block.prefix}where"><h2>Where</h2><p class="sub">{markup.text(about)}</p>{content}' + (
-        f"{markup.note(markup.text(note.strip()))}</section>" if note else "</section>"
-    )
+        few = f"with fewer than {LEAST_DIALOGUES} dialogues: not tested."
+        note += f"{markup.count(small, 'part')} {few}" if small else ""
+    below = markup.note(markup.text(note.strip())) if note else ""
+    return markup.section("where", "Where", content + below, markup.text(about)) if content else ""
 
 
-def _measure_slice(
-    part: Slice, block: Block, key: str, row: Difference | None
-) -> tuple[float, tuple[float, float] | None, str, int]:
-    """Return the difference of a slice with its interval, its color, and its dialogues; of one system its value.
-
-    Of a slice that is too small to be tested it is over the rows in common, with a clustered standard error.
-    """
-    if len(block.systems) == 1:
-        estimate = part.estimate(block.systems[0], key)
-        return (math.nan if estimate is None else estimate.mean), None, "k", part.dialogues
-    if row is not None and not math.isnan(row.p) and part.comparison is not None:
-        kind = {"better": "g", "worse": "b"}.get(decide(row), "k")
-        return row.difference, row.interval, kind, part.comparison.designs[block.system].clusters
-    names = [name for name in (block.systems[0], block.system) if part.estimate(name, key) is not None]
-    if len(names) < 2:
-        return math.nan, None, "n", 0
-    if block.comparison is not None and block.comparison.designs[names[1]].name == "unpaired":
-        before, after = (part.run[name][key] for name in names)
-        halves = [(end[1] - end[0]) / 2 for end in (before.interval, after.interval) if end is not None]
-        change, reach = after.mean - before.mean, math.hypot(*halves)
-        return change, (change - reach, change + reach) if len(halves) == 2 else None, "n", part.dialogues
-    values, counts = align_dialogues({name: part.run[name] for name in names}).measure(names[1], key)
-    values, counts = values[np.isfinite(values)], counts[np.isfinite(values)]
-    size = len(values)
-    mean = float(np.average(values, weights=counts)) if size else math.nan
-    if size < 2:
-        return mean, None, "n", size
-    error = math.sqrt(float((counts**2 * (values - mean) ** 2).sum()) * size / (size - 1)) / counts.sum()
-    reach = t_factor(DEFAULT_LEVEL, size - 1) * error
-    return mean, (mean - reach, mean + reach), "n", size
+def _measure_slice(part: Slice, block: Block, key: str) -> tuple[float, int]:
+    """Return the difference of a slice that is too small to be tested, and its dialogues."""
+    first, system = block.systems[0], block.system
+    if part.estimate(system, key) is None:
+        return math.nan, 0
+    if block.comparison is not None and block.comparison.designs[system].name == "unpaired":
+        return part.run[system][key].mean - part.run[first][key].mean, part.dialogues
+    values, counts = align_dialogues({name: part.run[name] for name in (first, system)}).measure(system, key)
+    known = np.isfinite(values)
+    return float(np.average(values[known], weights=counts[known])) if known.any() else math.nan, int(known.sum())

@@ -22,7 +22,7 @@ from dialeval.analysis.values import find_better, find_metric
 from dialeval.analysis.verdict import decide, judge_system
 from dialeval.core.arrays import Floats, Ints
 from dialeval.core.errors import SettingError
-from dialeval.core.result import Result, Run
+from dialeval.core.result import Run
 from dialeval.metrics.trials import count_trials
 from dialeval.reports import formatting as fmt
 from dialeval.reports import markup
@@ -35,9 +35,7 @@ from dialeval.reports.marks import MOST_DOTS, Dots, Line, Swarm, draw_card, draw
 if TYPE_CHECKING:
     from dialeval.analysis.slices import Slices
 
-DATA_SETS = "data_sets"
-"""Where a run of several runs holds the name of the data of each system, if not all have the same."""
-BY_SYSTEM = ("standing", "alignments", "transcripts", "failures", "trials")
+BY_SYSTEM = ("alignments", "transcripts", "failures", "trials")
 """Details of a run by system that sections are made of."""
 ALPHA = 0.05
 """The significance level of differences of human ratings."""
@@ -64,12 +62,9 @@ class Block:
     comparison: Comparison | None
     aligned: AlignedDialogues | None
     """The dialogues of the systems; None where a run does not know its rows."""
-    slices: Sequence[Slices] = ()
+    slices: Slices | None = None
     reason: str = ""
     """Why the systems could not be compared."""
-    prefix: str = ""
-    """Of the addresses of the block."""
-    title: str = ""
     people: Any = field(default=None, repr=False)
     """The estimates of human ratings, if there are some."""
 
@@ -126,63 +121,18 @@ class Block:
         return "dialogues" if self.comparison is None else self.comparison.design.unit
 
 
-def make_blocks(
-    run: Run,
-    compared: bool | Comparison,
-    sliced: Mapping[int, Sequence[Slices]],
-    people: object = None,
-) -> list[Block]:
-    """Return the blocks of a run, each compared with its first system; `sliced`: slices by the number of the block."""
-    blocks = []
-    groups = split_blocks(run)
-    for at, group in enumerate(groups):
-        comparison = compared if isinstance(compared, Comparison) and len(groups) == 1 else None
-        reason = ""
-        if compared and comparison is None and len(group) - len(group.baselines) > 1:
-            try:
-                comparison = compare(group, most_tests=MOST_TESTS)
-            except SettingError as error:
-                reason = str(error)
-        real = {name: result for name, result in group.items() if result.role == "system"} or dict(group.items())
-        has_rows = all(result.rows is not None and len(result.rows) for result in real.values())
-        first = comparison.baseline if comparison is not None else None
-        aligned = align_dialogues(real, first) if has_rows else None
-        title = name_block(run, group) if len(groups) > 1 else ""
-        prefix = f"{at + 1}-" if at else ""
-        blocks.append(Block(group, comparison, aligned, sliced.get(at, ()), reason, prefix, title, people))
-    return blocks
-
-
-def split_blocks(run: Run) -> list[Run]:
-    """Group the systems with the same data that share a metric, directly or through others."""
-    groups: list[dict[str, Result]] = []
-    data: Mapping[str, str] = run.details.get(DATA_SETS, {})
-
-    def is_near(system: str, other: str) -> bool:
-        return bool(run[system].keys() & run[other].keys()) and data.get(system) == data.get(other)
-
-    for system, result in run.items():
-        near = [at for at, group in enumerate(groups) if any(is_near(system, other) for other in group)]
-        first = near[0] if near else len(groups)
-        merged = {name: other for at in near for name, other in groups[at].items()} | {system: result}
-        groups = [group for at, group in enumerate(groups) if at not in near]
-        groups.insert(first, merged)
-    return [Run(group, run.version, details=_cut_details(run, group)) for group in groups]
-
-
-def _cut_details(run: Run, systems: Mapping[str, Result]) -> dict[str, Any]:
-    """Return the details of a run, those by system of some systems only."""
-    return {
-        kind: {name: entry for name, entry in held.items() if name in systems} if kind in BY_SYSTEM else held
-        for kind, held in run.details.items()
-    }
-
-
-def name_block(run: Run, block: Run) -> str:
-    """Return the data of a block, or its systems."""
-    data: Mapping[str, str] = run.details.get(DATA_SETS, {})
-    systems = [name for name in block if name not in block.baselines] or list(block)
-    return data.get(systems[0]) or list_names(systems)
+def make_block(run: Run, compared: bool | Comparison, slices: Slices | None = None, people: object = None) -> Block:
+    """Return what the page shows of a run, whose systems are compared with the first."""
+    comparison, reason = compared if isinstance(compared, Comparison) else None, ""
+    if compared and comparison is None and len(run) - len(run.baselines) > 1:
+        try:
+            comparison = compare(run, most_tests=MOST_TESTS)
+        except SettingError as error:
+            reason = str(error)
+    real = {name: result for name, result in run.items() if result.role == "system"} or dict(run.items())
+    has_rows = all(result.table is not None and len(result.table) for result in real.values())
+    aligned = align_dialogues(real, None if comparison is None else comparison.baseline) if has_rows else None
+    return Block(run, comparison, aligned, slices, reason, people)
 
 
 # The verdict.
@@ -209,17 +159,16 @@ def _describe_alone(block: Block) -> str:
     return f"{shorten(block.systems[0])}: {shorten(block.key)} {show_value(estimate.mean, estimate.interval)}"
 
 
-def write_verdict(block: Block, level: int = 1) -> str:
+def write_verdict(block: Block) -> str:
     """Return the verdict as markup: glyph, headline, sentences, and what was read."""
     kind, headline = write_headline(block)
     lead = markup.text(" ".join(filter(None, state_lead(block)))).replace("p = ", "p\u00a0=\u00a0")
     comparison = block.comparison
     caveats = [] if comparison is None else [*list_caveats(comparison), *describe_roughness(comparison)]
     read = " ".join(f"<span>{part}</span>" for part in _describe_reading(block))
-    about = f'<p class="about">{markup.name(block.title)}</p>' if block.title else ""
     return (
-        f'{about}<div class="verdict" id="{block.prefix}verdict">{draw_glyph(kind)}'
-        f'<h{level} class="headline{" long" if len(headline) > 60 else ""}">{markup.text(headline)}</h{level}>'
+        f'<div class="verdict" id="verdict">{draw_glyph(kind)}'
+        f'<h1 class="headline{" long" if len(headline) > 60 else ""}">{markup.text(headline)}</h1>'
         f'<p class="lead">{lead}</p>{markup.bullets(caveats, "caveats")}'
         f'<p class="read"><b>Read:</b> {read}</p></div>'
     )
@@ -310,7 +259,7 @@ def _describe_reading(block: Block) -> Iterator[str]:
         yield f"{design.common:,} {design.unit} in both"
     for name, only in ((block.comparison.baseline, design.baseline_only), (block.system, design.system_only)):
         if only and design.name != "unpaired":
-            link = f"#{block.prefix}dialogues?show=alone"
+            link = "#dialogues?show=alone"
             yield f'<a href="{link}">{len(only):,} only in {markup.name(name)}, left out</a>'
 
 
@@ -356,7 +305,7 @@ def list_key_figures(block: Block) -> Iterator[tuple[str, str, str, str]]:
         sides = [(row.wins, "better", "gains"), (row.losses, "worse", "losses")]
         (most, way, show), (least, other, _) = sides if row.wins > row.losses else sides[::-1]
         rest = f"{least:,} got {other}" + (f", {row.ties:,} did not change" if row.ties else "")
-        link = f'<a href="#{block.prefix}dialogues?show={show}">{most:,}</a>'
+        link = f'<a href="#dialogues?show={show}">{most:,}</a>'
         total = row.wins + row.ties + row.losses
         yield f"{link} <small>of {total:,}</small>", f"{block.unit} got {way}", rest, ""
     if counts is None:
@@ -400,7 +349,7 @@ def draw_first_figure(block: Block) -> tuple[str, str, str]:
         figure = draw_pass_k(block.run)
         if figure is not None:
             about = "The chance that a task is solved that many times in a row (pass^k). "
-            about += f'<a href="#{block.prefix}dialogues">Read the worst trial</a>.'
+            about += '<a href="#dialogues">Read the worst trial</a>.'
             return markup.text("How often a success can be repeated"), about, figure.inline
     if _judge_by_people(block) is not None:
         return _draw_people(block)
@@ -429,11 +378,11 @@ def _draw_differences(block: Block, aligned: AlignedDialogues) -> tuple[str, str
     if better is None:
         title = f"{shorten(key)} changed in {worse + gained:,} of {len(dots.values):,} {block.unit}"
     axis = f"{shorten(key)}, {shorten(block.system)} minus {shorten(aligned.systems[0])}"
-    drawn = Swarm([dots], axis, better, block.prefix, mean, interval, words).draw()
-    binned = f"#{block.prefix}dialogues?low=" in drawn
+    drawn = Swarm([dots], axis, better, mean, interval, words).draw()
+    binned = "#dialogues?low=" in drawn
     about = f"Select a bar to list its {block.unit}." if binned else _DOTS.format(one)
     ties = len(dots.values) - below - above
-    about += f' <a href="#{block.prefix}dialogues?show=ties">{ties:,} did not change</a>.' if ties else ""
+    about += f' <a href="#dialogues?show=ties">{ties:,} did not change</a>.' if ties else ""
     return markup.text(title), about, drawn
 
 
@@ -446,7 +395,7 @@ def _draw_values(block: Block, aligned: AlignedDialogues) -> tuple[str, str, str
             strips.append(dots._replace(name=name if len(aligned.systems) > 1 else ""))
     if not strips:
         return "", "", ""
-    drawn = Swarm(strips, shorten(key), find_better(block.run, key), block.prefix).draw()
+    drawn = Swarm(strips, shorten(key), find_better(block.run, key)).draw()
     return markup.text(f"{shorten(key)} of each {one}"), _DOTS.format(one), drawn
 
 
@@ -459,7 +408,7 @@ def _make_dots(block: Block, values: Floats, counts: Ints) -> Dots:
         openings = [find_opening(block.aligned, at) for at in places.tolist()]
     titles = [f"{opening}  {fmt.show(value, 2)}" for value, opening in zip(chosen.tolist(), openings, strict=True)]
     worst = np.argsort(sign * chosen, kind="stable")[:2].tolist() if len(places) > 2 else []
-    links = [f"#{block.prefix}d{at + 1}" for at in places.tolist()]
+    links = [f"#d{at + 1}" for at in places.tolist()]
     sizes = np.maximum(counts[places].astype(np.float64), 1.0)
     return Dots(chosen, sizes, links, titles, [(at, openings[at]) for at in worst if openings[at]])
 
@@ -467,7 +416,7 @@ def _make_dots(block: Block, values: Floats, counts: Ints) -> Dots:
 def find_opening(aligned: AlignedDialogues, dialogue: int) -> str:
     """Return the first words of the user in a dialogue, else its name."""
     for at, name in enumerate(aligned.systems):
-        table, place = aligned.results[name].rows, int(aligned.places[dialogue, at])
+        table, place = aligned.results[name].table, int(aligned.places[dialogue, at])
         if table is not None and place >= 0:
             texts = table.texts_at("context", int(table.offsets[place]))
             ids = table.dialogues[place] if table.dialogues is not None else None
@@ -492,7 +441,7 @@ def _draw_systems(block: Block) -> tuple[str, str, str]:
         if ranking is not None:
             kind = "k" if name in leaders else "b"
         if (est := estimates.get(name)) is not None:
-            shown, link = fmt.show(est.mean, decimals), f"#{block.prefix}dialogues?system={block.systems.index(name)}"
+            shown, link = fmt.show(est.mean, decimals), f"#dialogues?system={block.systems.index(name)}"
             lines.append(Line(name, est.mean, est.interval, shown, link, kind))
     title = f"{len(lines)} systems by {shorten(key)}"
     about = "Value with its 95% interval. Select a system to read its dialogues."
@@ -508,7 +457,7 @@ def _draw_people(block: Block) -> tuple[str, str, str]:
     """Return the dot plot of mean human ratings, the highest first."""
     people, lines = block.people, []
     for row in sorted(people.systems, key=lambda row: -row.value):
-        link = f"#{block.prefix}dialogues?system={block.systems.index(row.system)}"
+        link = f"#dialogues?system={block.systems.index(row.system)}"
         lines.append(Line(row.system, row.value, row.interval, show_value(row.value, row.interval), link, "n"))
     about = f"Mean rating with its {100 * people.confidence:g}% interval. Select a system to read its dialogues."
     quality = shorten(people.quality)
@@ -551,7 +500,7 @@ def write_metrics(block: Block) -> str:
         table += markup.details("Floors and ceilings", floors)
     about = f"{shorten(block.system)} minus {shorten(block.systems[0])}. " if comparison is not None else ""
     tests = f"p-values are corrected for {comparison.tests} tests." if comparison and comparison.tests > 1 else ""
-    return markup.section(f"{block.prefix}metrics", "All metrics", table, markup.text(about + tests) if about else "")
+    return markup.section("metrics", "All metrics", table, markup.text(about + tests) if about else "")
 
 
 def _write_metric(block: Block, key: str, width: int) -> str:
@@ -616,7 +565,7 @@ def _write_systems(block: Block) -> str:
         about += f" {fmt.BETTER} {fmt.WORSE}: clearly better or worse than {shorten(comparison.baseline)}."
         if comparison.ranking is not None and len(block.systems) <= MOST_PAIRS:
             content += _write_pairs(block, comparison.ranking, order)
-    return markup.section(f"{block.prefix}metrics", "All systems", content, markup.text(about))
+    return markup.section("metrics", "All systems", content, markup.text(about))
 
 
 def _write_system_table(block: Block, keys: Sequence[str], systems: Sequence[str], best: Best) -> str:
@@ -642,7 +591,7 @@ def _write_system_table(block: Block, keys: Sequence[str], systems: Sequence[str
     for name in systems:
         title, role = markup.name(name), "baseline" if name == baseline else block.run[name].role
         if name in block.systems and block.aligned is not None:
-            title = f'<a href="#{block.prefix}dialogues?system={block.systems.index(name)}">{title}</a>'
+            title = f'<a href="#dialogues?system={block.systems.index(name)}">{title}</a>'
         title += f"<small>{role}</small>" if role != "system" else ""
         lines.append(markup.row(title, markup.cells(*(columns[key][name] for key in keys))))
     heads = ["system", *(markup.name(key) + markup.arrow(find_better(block.run, key)) for key in keys)]

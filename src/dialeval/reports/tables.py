@@ -284,22 +284,13 @@ def _format_triple(estimate: Estimate | None) -> str:
     return f"{float(estimate.mean)!r},{std},{float(estimate.half_width)!r}"
 
 
-def collect_positions(
-    run: Run, standing: Mapping[str, Mapping[str, Mapping[str, float]]]
-) -> dict[str, list[float | None]]:
-    """Return by key each system's position between floor (0) and ceiling (1), None where it has none."""
-    keys = [key for key in run.keys_in_order if any(key in shares for shares in standing.values())]
-    return {key: [shares[key]["share"] if key in shares else None for shares in standing.values()] for key in keys}
-
-
 def describe_standing(run: Run) -> Document | None:
     """Describe the positions of systems between the best floor (0%) and the gold replies (100%); None without them."""
     standing = run.details.get("baselines", {}).get("standing", {})
-    rows = [[key, *map(show_fraction, shares)] for key, shares in collect_positions(run, standing).items()]
+    rows = []
+    for key in run.keys_in_order:
+        places = [located.get(key) for located in standing.values()]
+        shares = [MISSING if place is None else f"{round(100 * place['share'])}%" for place in places]
+        rows += [[key, *shares]] if any(places) else []
     table = Table(["metric", *map(shorten, standing)], rows)
     return Document(["Between floor (0%) and ceiling (100%):"], [table], []) if rows else None
-
-
-def show_fraction(share: float | None) -> str:
-    """Return a fraction in percent."""
-    return MISSING if share is None else f"{round(100 * share)}%"

@@ -11,9 +11,6 @@ correlation is made of rounding errors.
 `measure_ceiling`: how far people agree with each other about what a metric is to predict.
 
 - Krippendorff's alpha of the annotators' values: nominal, ordinal and interval, with an interval (jackknife).
-- One against the others: each annotator's values against the means of the others for the same responses, correlated
-  over the responses, then averaged over the annotators. A list holds one value per annotator, and the k-th values of
-  all lists are taken for those of one annotator. This describes single annotators and bounds nothing.
 - The ceiling: the highest expected Pearson correlation of anything with the mean ratings y of some points, which is the
   square root of their reliability
 
@@ -184,32 +181,29 @@ def compute_krippendorff_alpha(counts: Floats, distance: Distance = "nominal", v
         0.444
     """
     units = counts[counts.sum(axis=1) >= 2]
-    return _compute_alpha(_count_coincidences(units), units.sum(axis=0), distance, values)
+    return float(compute_alpha(count_coincidences(units), units.sum(axis=0), distance, values))
 
 
-def _count_coincidences(units: Floats) -> Floats:
+def count_coincidences(units: Floats) -> Floats:
     """Return how often two values are in one unit: a row per value, a column per value."""
     shares = units / (units.sum(axis=1) - 1)[:, None]
     return np.asarray(shares.T @ units - np.diag(shares.sum(axis=0)))
 
 
-def _compute_alpha(together: Floats, totals: Floats, distance: Distance, values: Floats | None) -> float:
-    apart = _distances(totals, distance, values)
-    by_chance = float((np.outer(totals, totals) * apart).sum())
-    return 1 - (float(totals.sum()) - 1) * float((together * apart).sum()) / by_chance if by_chance else math.nan
-
-
-def _distances(totals: Floats, distance: Distance, values: Floats | None) -> Floats:
-    if distance == "nominal":
-        return 1 - np.eye(len(totals))
-    if distance == "interval":
-        positions = np.arange(len(totals), dtype=np.float64) if values is None else values
-        return np.subtract.outer(positions, positions) ** 2
-    if distance != "ordinal":
-        raise SettingError(f"alpha is nominal, ordinal or interval, not {distance!r}")
-    # The values up to and with one, each end counted half: |difference| is what lies between the two.
-    middles = np.cumsum(totals) - totals / 2
-    return np.subtract.outer(middles, middles) ** 2
+def compute_alpha(together: Floats, totals: Floats, distance: Distance, values: Floats | None = None) -> Floats:
+    """Compute alpha from coincidences, the last two axes, and totals of values, the last axis."""
+    apart = 1 - np.eye(totals.shape[-1])
+    if distance != "nominal":
+        places = np.arange(totals.shape[-1], dtype=np.float64) if values is None else values
+        if distance == "ordinal":
+            # The values up to and with one, each end counted half: |difference| is what lies between the two.
+            places = np.cumsum(totals, axis=-1) - totals / 2
+        elif distance != "interval":
+            raise SettingError(f"alpha is nominal, ordinal or interval, not {distance!r}")
+        apart = (places[..., :, None] - places[..., None, :]) ** 2
+    by_chance = (totals[..., :, None] * totals[..., None, :] * apart).sum(axis=(-2, -1))
+    observed = (together * apart).sum(axis=(-2, -1))
+    return np.asarray(1 - (totals.sum(axis=-1) - 1) * observed / np.where(by_chance, by_chance, np.nan))
 
 
 NAMES = ("pearson", "spearman", "kendall")
@@ -331,7 +325,6 @@ class Ceiling(Struct, frozen=True):
     """The fewest and the most annotators of such a response."""
     alpha: dict[str, float] = {}
     alpha_interval: dict[str, tuple[float, float]] = {}
-    one_against_others: dict[str, float] = {}
     highest: dict[str, float] = {}
     """By level: the square root of the reliability of the mean ratings, the highest expected Pearson correlation."""
     highest_interval: dict[str, tuple[float, float]] = {}
@@ -357,13 +350,13 @@ def measure_ceiling(
     counts = np.zeros((len(several), len(distinct)))
     np.add.at(counts, (np.repeat(np.arange(len(several)), sizes), codes), 1)
     _, cluster = np.unique(places if clusters is None else clusters[places], return_inverse=True)
-    together, totals = _count_coincidences(counts), counts.sum(axis=0)
+    together, totals = count_coincidences(counts), counts.sum(axis=0)
     without: list[list[float]] = []
     parts = leave_out_clusters(int(cluster.max()) + 1) if len(distinct) <= MOST_VALUES else ()
     for kept in (row[cluster.ravel()] for part in parts for row in part):
         left = counts[kept == 0]
-        rest = together - _count_coincidences(left), totals - left.sum(axis=0)
-        without.append([_compute_alpha(*rest, distance, distinct) for distance in DISTANCES])
+        rest = together - count_coincidences(left), totals - left.sum(axis=0)
+        without.append([float(compute_alpha(*rest, distance, distinct)) for distance in DISTANCES])
     alpha: dict[str, float] = {
         distance: compute_krippendorff_alpha(counts, distance, distinct) for distance in DISTANCES
     }
@@ -372,7 +365,7 @@ def measure_ceiling(
         distance: jackknife(alpha[distance], column, held, FISHER).interval(confidence)
         for distance, column in zip(DISTANCES, np.array(without or [[math.nan] * 3]).T, strict=True)
     }
-    return Ceiling(len(several), (min(sizes), max(sizes)), alpha, intervals, correlate_with_others(several))
+    return Ceiling(len(several), (min(sizes), max(sizes)), alpha, intervals)
 
 
 def measure_highest_correlation(
@@ -413,17 +406,3 @@ def measure_highest_correlation(
     low, high = jackknife(whole, without, held, FISHER).interval(confidence)
     root = [math.sqrt(max(each, 0.0)) if not math.isnan(each) else each for each in (whole, low, high)]
     return root[0], (root[1], root[2])
-
-
-def correlate_with_others(annotations: Sequence[Floats]) -> dict[str, float]:
-    """Return the correlations of each annotator with the mean of the others, averaged over annotators."""
-    correlations = []
-    for annotator in range(max(map(len, annotations))):
-        answered = [values for values in annotations if len(values) > annotator]
-        ratings = np.array([values[annotator] for values in answered])
-        others = np.array([(values.sum() - values[annotator]) / (len(values) - 1) for values in answered])
-        if len(answered) >= FEWEST_POINTS:
-            correlations.append(Points(ratings, others, np.arange(len(answered))).correlate())
-    known = np.array([values for values in correlations if not np.isnan(values).any()]).reshape(-1, len(NAMES))
-    means = known.mean(axis=0) if len(known) else np.full(len(NAMES), np.nan)
-    return dict(zip(NAMES, means.tolist(), strict=True))

@@ -37,7 +37,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dialeval.core.arrays import Floats, Ints
-from dialeval.stats.resampling import GROUPS, Influence, draw_resamples, studentize
+from dialeval.stats.resampling import GROUPS, Influence
 
 FEW, LEAST_EFFECTIVE = 20, 10
 """With fewer clusters, or fewer effective clusters (`Influence.effective_clusters`), errors are rough."""
@@ -78,16 +78,6 @@ class ClusterSums:
             return self
         starts = np.arange(GROUPS) * len(self.sums) // GROUPS
         return ClusterSums(np.add.reduceat(self.sums, starts), np.add.reduceat(self.counts, starts))
-
-    def resample(self, resamples: int, seed: int) -> Resampled:
-        """Draw bootstrap resamples of the mean."""
-        lines = np.column_stack([self.sums, self.counts])
-        drawn = np.concatenate([each @ lines for each in draw_resamples(len(lines), resamples, seed)])
-        values = drawn[:, 0] / drawn[:, 1]
-        changes = (len(self.sums) - 1) * self.changes
-        influence = Influence(self.mean, changes - float(changes.mean()), self.counts / self.counts.mean())
-        again = draw_resamples(len(lines), resamples, seed)
-        return Resampled(influence, values, studentize({"": influence}, {"": values}, again)[""])
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Agreement of two raters about labels, and the number of independent judges that a panel is worth.
+"""Agreement of two raters about labels, rates without the errors of a judge, and the bias of these errors.
 
 All statistics are functions of the table T of how often the first gave label i and the second label j, with N its sum,
 p_i and q_j the fractions of the labels of each, and m_i = (p_i + q_i) / 2:
@@ -22,9 +22,6 @@ Its interval counts the uncertainty of all three rates: one more yes and no in e
 for the skewness, so that it holds with few labels and with rates near 0 and 1. Sizes are effective sizes over
 dialogues.
 
-A panel of k judges whose errors correlate by R (a matrix) says as much as `k^2 / sum(R)` judges with independent errors
-(Kish). The error of a judge is what is left of its values when human ratings are taken out by least squares.
-
 Papers: Cohen 1960, "A Coefficient of Agreement for Nominal Scales"; Gwet 2008, "Computing Inter-Rater Reliability and
 its Variance in the Presence of High Agreement"; Krippendorff 2011, "Computing Krippendorff's Alpha-Reliability"; Kish
 1965, "Survey Sampling"; Rogan and Gladen 1978, "Estimating Prevalence from the Results of a Screening Test"; Lee et al.
@@ -39,6 +36,7 @@ from statistics import NormalDist
 import numpy as np
 
 from dialeval.core.arrays import Floats, Ints
+from dialeval.stats.correlation import compute_alpha
 from dialeval.stats.intervals import DEFAULT_LEVEL
 from dialeval.stats.resampling import FISHER, LOG_ODDS, jackknife, leave_out_clusters
 
@@ -55,7 +53,7 @@ def count_confusions(first: Ints, second: Ints, labels: int, clusters: Ints) -> 
 
 def label_statistics(tables: Floats) -> dict[str, Floats]:
     """Return every statistic of each table, the last two axes; NaN where chance leaves no choice."""
-    total = tables.sum(axis=(-2, -1))
+    total, together = tables.sum(axis=(-2, -1)), tables + np.swapaxes(tables, -2, -1)
     with np.errstate(divide="ignore", invalid="ignore"):
         agreed = np.trace(tables, axis1=-2, axis2=-1) / total
         rows, columns = tables.sum(axis=-1) / total[..., None], tables.sum(axis=-2) / total[..., None]
@@ -66,21 +64,9 @@ def label_statistics(tables: Floats) -> dict[str, Floats]:
             "agreement": agreed,
             "kappa": (agreed - by_chance) / (1 - by_chance),
             "ac1": (agreed - gwet) / (1 - gwet),
-            "alpha": _alpha(tables, ordinal=False),
-            "ordinal_alpha": _alpha(tables, ordinal=True),
+            "alpha": compute_alpha(together, together.sum(axis=-1), "nominal"),
+            "ordinal_alpha": compute_alpha(together, together.sum(axis=-1), "ordinal"),
         }
-
-
-def _alpha(tables: Floats, ordinal: bool) -> Floats:
-    together = tables + np.swapaxes(tables, -2, -1)
-    counts = together.sum(axis=-1)
-    distances = 1.0 - np.eye(tables.shape[-1])
-    if ordinal:
-        middles = np.cumsum(counts, axis=-1) - counts / 2
-        distances = (middles[..., :, None] - middles[..., None, :]) ** 2
-    chance = (counts[..., :, None] * counts[..., None, :] * distances).sum(axis=(-2, -1))
-    observed = (together * distances).sum(axis=(-2, -1))
-    return np.asarray(1 - (counts.sum(axis=-1) - 1) * observed / np.where(chance, chance, np.nan))
 
 
 def compare_labels(
@@ -188,36 +174,3 @@ def estimate_bias(errors: Floats, features: Floats, clusters: Ints, level: float
     without = np.array([fit(counts) for counts in left])
     pairs = zip(whole.tolist(), without.T, strict=True)
     return [(value, jackknife(value, column, sizes.astype(np.float64)).interval(level)) for value, column in pairs]
-
-
-def estimate_effective_judges(values: Floats, human: Floats, clusters: Ints, level: float) -> tuple[float, Interval]:
-    """Return the effective number of independent judges of a panel, with its interval over clusters.
-
-    Args:
-        values: What the judges say, a column each, without missing values.
-        human: Human ratings of the same rows.
-        clusters: The cluster (dialogue) of each row.
-        level: The level of the interval.
-
-    Returns:
-        The number, 1 for judges that all err alike and that of the judges for independent errors; and its interval.
-    """
-    clusters = np.unique(clusters, return_inverse=True)[1].ravel()
-    sizes = np.bincount(clusters).astype(np.float64)
-    whole = _effective_number(values, human, np.ones(len(human)))
-    counts = np.concatenate(list(leave_out_clusters(len(sizes)))).astype(np.float64)
-    without = [_effective_number(values, human, row[clusters]) for row in counts]
-    return whole, jackknife(whole, np.array(without), sizes).interval(level)
-
-
-def _effective_number(values: Floats, human: Floats, weights: Floats) -> float:
-    weights = weights / weights.sum()
-    centered, rating = values - weights @ values, human - weights @ human
-    spread = float(weights @ rating**2)
-    errors = centered - np.outer(rating, (weights * rating) @ centered / spread) if spread else centered
-    covariance = (errors * weights[:, None]).T @ errors
-    scale = np.sqrt(np.diag(covariance))
-    if (scale <= 1e-12).any():
-        return float("nan")
-    total = float((covariance / np.outer(scale, scale)).sum())
-    return float(values.shape[1] ** 2 / total) if total > 0 else float("inf")

@@ -296,24 +296,14 @@ def _group_clusters(clusters: int) -> tuple[Ints, Ints]:
     return order, np.arange(groups + 1) * clusters // groups
 
 
-def make_interval(
-    influence: Influence, changes: Floats | None, level: float, clusters: int
-) -> tuple[tuple[float, float], Literal["studentized", "jackknife"]]:
-    """Return the interval that a fraction `level` of the studentized changes stay within, and its method.
-
-    It is the jackknife's where there are no changes (counts of distinct things), or where too many are infinite: with
-    two systems that differ in one dialogue only, a third of all resamples lack it and do not vary.
-    """
-    curve, by = make_curve(influence, changes, level, clusters)
-    return curve(level), by
-
-
 def make_curve(
     influence: Influence, changes: Floats | None, level: float, clusters: int
 ) -> tuple[Callable[[float], tuple[float, float]], Literal["studentized", "jackknife"]]:
-    """Return the interval by level, and its method, which is that of `make_interval` for a level.
+    """Return the interval that a fraction of the studentized changes stay within, by level, and its method at a level.
 
-    Where so many studentized changes are infinite that a level has no interval, it is infinite.
+    It is the jackknife's where there are no changes (counts of distinct things), or where too many are infinite: with
+    two systems that differ in one dialogue only, a third of all resamples lack it and do not vary. At a level for which
+    too many are infinite alone the interval is infinite.
     """
     known = math.inf if changes is None or math.isnan(influence.error) else absolute_quantile(changes, level)
 

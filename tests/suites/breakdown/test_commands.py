@@ -62,7 +62,7 @@ def test_json_holds_figures_and_tables_at_every_threshold(dialeval: Dialeval, tm
     assert loaded.systems == again.systems
     assert loaded.details["breakdown"] == again.details["breakdown"]
     assert loaded.details["command"].startswith("dialeval breakdown ")
-    rows = loaded["keywords"].rows
+    rows = loaded["keywords"].table
     assert rows is not None
     texts = {name: next(iter(column)) for name, column in rows.texts.items()}
     assert texts["response"] == "O (O 0.63, T 0.25, X 0.12)", "what was said and labeled is kept for the report"

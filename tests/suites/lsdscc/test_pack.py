@@ -33,7 +33,7 @@ def test_references_without_a_path_are_those_of_the_pack(tmp_path: Path) -> None
 
 def test_what_is_not_reference_groups_is_not_installed(tmp_path: Path) -> None:
     (tmp_path / "bad.json").write_text('{"why ?": 5}')
-    for source, what in (("bad.json", "has a number"), ("nowhere.json", "no such file"), (".", "does not hold")):
+    for source, what in (("bad.json", "has a number"), ("nowhere.json", "no such file"), (".", "is a folder")):
         with pytest.raises(DataError, match=what):
             add_pack("lsdscc", from_folder=tmp_path / source)
     with pytest.raises(SettingError, match="not installed"):

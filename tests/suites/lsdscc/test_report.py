@@ -11,8 +11,7 @@ import dialeval
 from dialeval.core.result import Run
 from dialeval.reports.html import combine_runs, render
 from dialeval.suites.lsdscc.alignment import align
-from dialeval.suites.lsdscc.evaluation import evaluate_hypotheses
-from dialeval.suites.lsdscc.report import explain_rows
+from dialeval.suites.lsdscc.evaluation import evaluate_hypotheses, explain_rows
 from reports.test_explorer import data_of
 from reports.test_html import HOSTILE, Page
 

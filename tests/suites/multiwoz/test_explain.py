@@ -168,7 +168,7 @@ def shown_run() -> Run:
 
 def test_verdicts_are_those_of_the_metrics(shown_run: Run) -> None:
     for system, result in shown_run.items():
-        rows, items = result.rows, {key: result[key].scores for key in ("inform", "success")}
+        rows, items = result.table, {key: result[key].scores for key in ("inform", "success")}
         assert rows is not None
         assert rows.dialogues is not None
         for entry in shown_run.details["transcripts"][system]:

@@ -65,7 +65,7 @@ def test_scores_with_and_without(dialeval: Dialeval, tmp_path: Path) -> None:
     assert run["spoken"]["inform"].signature["replies"] == "lexicalized"
     assert any(line.startswith("spoken: values in ") and "NAME " in line for line in run.warnings)
     assert "Lantern" in str(
-        run["spoken"].rows and list(run["spoken"].rows.texts["response"])
+        run["spoken"].table and list(run["spoken"].table.texts["response"])
     )  # rows show what was said
     # A system that has placeholders is left as it is, and both may be compared.
     both = evaluator.run({**document, "patient": PATIENT})

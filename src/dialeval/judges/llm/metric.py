@@ -28,6 +28,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import reduce
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -162,20 +163,17 @@ class LLMGrades(Metric[GradeState]):
         return {"variance": state.noise.mean, "answers": self.samples} if state.noise.scored else None
 
     def find_warnings(self, states: Sequence[GradeState]) -> Iterator[str]:
-        reasons, mass, rows = Counter[str](), Moments(), 0
-        noise, spread, freedom = Moments(), 0.0, 0
-        for state in states:
-            reasons.update(state.reasons)
-            noise += state.noise
-            freedom += max(state.grades[self.name].scored - 1, 0)
-            spread += np.nan_to_num(state.grades[self.name].std) ** 2 * state.grades[self.name].scored
-            mass, rows = mass + state.mass, rows + state.grades[self.name].rows
+        whole = reduce(self.merge, states, self.empty())
+        reasons, mass, noise, rows = Counter(whole.reasons), whole.mass, whole.noise, whole.grades[self.name].rows
+        grades = [state.grades[self.name] for state in states]
+        freedom = sum(max(moments.scored - 1, 0) for moments in grades)
+        spread = float(sum(np.nan_to_num(moments.std) ** 2 * moments.scored for moments in grades))
         missing = reasons.total()
         why = "".join(f"; {reason} ({count:,})" for reason, count in reasons.most_common())
         sure = f"; tokens of grades have {100 * mass.mean:.1f}% of the probability on average" if mass.scored else ""
-        unwrapped = sum(state.unwrapped for state in states)
-        if unwrapped:
-            yield f"{self.name}: reasoning or a code fence around the grades was removed from {unwrapped:,} answers"
+        if whole.unwrapped:
+            what = "reasoning or a code fence around the grades was removed"
+            yield f"{self.name}: {what} from {whole.unwrapped:,} answers"
         if noise.scored and spread:
             several = min(noise.mean * freedom / spread, 1.0)
             one = several * self.samples / (1 + several * (self.samples - 1))

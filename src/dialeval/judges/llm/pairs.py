@@ -74,8 +74,6 @@ class JudgedPairs(Displayable, Tabular, Record, frozen=True, kw_only=True):
     agreement: PairAgreement | None
     """With the human majority, where it is known."""
     warnings: Sequence[str] = ()
-    ranking: object = None
-    """The ranking of the systems by the verdicts (`human.rank`), where there is one."""
 
     def lines(self) -> list[dict[str, object]]:
         """Return the verdicts."""
@@ -153,15 +151,15 @@ def _show(pair: PairTexts, swapped: bool) -> Parts:
     return parts
 
 
-def list_run_pairs(run: Run, systems: Sequence[str] | None = None) -> list[PairTexts]:
+def list_run_pairs(run: Run) -> list[PairTexts]:
     """Return every two systems' responses to the same rows, matched as in a comparison."""
-    names = [name for name in run if run[name].role == "system"] if systems is None else list(dict.fromkeys(systems))
-    if len(names) < 2 or not set(names) <= set(run):
+    names = [name for name in run if run[name].role == "system"]
+    if len(names) < 2:
         raise SettingError(f"pairs need two systems of the run; it has {', '.join(run)}")
     pairs = []
     for left, right in combinations(names, 2):
         alignment = align(run[left], run[right])
-        tables = [alignment.left.rows, alignment.right.rows]
+        tables = [alignment.left.table, alignment.right.table]
         if not alignment.by_row or any(table is None or "response" not in table.texts for table in tables):
             design = alignment.design.describe(left, right)
             raise SettingError(f"pairs need the texts of both systems, matched row by row. {design}")

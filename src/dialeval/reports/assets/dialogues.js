@@ -116,7 +116,6 @@ class View {
   constructor(holder, data) {
     this.rows = new Dialogues(data);
     this.data = data;
-    this.prefix = data.prefix;
     this.list = make("div");
     this.holder = holder;
     this.start = {
@@ -163,7 +162,7 @@ class View {
       if (value !== this.start[name] && value !== null && value !== "") query.set(name, value);
     }
     const tail = query.toString();
-    history.replaceState(null, "", `#${this.prefix}dialogues${tail ? `?${tail}` : ""}`);
+    history.replaceState(null, "", `#dialogues${tail ? `?${tail}` : ""}`);
     this.draw();
   }
 
@@ -237,7 +236,7 @@ class View {
     }
     this.chips.replaceChildren(...chips);
     const part = rows.count < data.total ? ` Of ${data.total.toLocaleString("en")} dialogues ${rows.count.toLocaleString("en")} are in this page: those that differ most, and a random sample; the saved run has all.` : "";
-    const about = document.querySelector(`[data-about="${this.prefix}"]`);
+    const about = document.querySelector(`[data-about]`);
     const pair = this.minus ? `${data.systems[state.system]} minus ${data.systems[0]} on ${data.metrics[state.key]?.name}, next to each other with the score of each reply.` : `${data.systems[state.system]}${data.metrics.length ? ` by ${data.metrics[state.key].name}` : ""}.`;
     about?.replaceChildren(isolated(`${pair}${part}`));
     this.status.textContent = `${found.length} dialogues`;
@@ -274,7 +273,7 @@ class View {
       bar.append(fill);
     }
     const where = data.slices.filter((slice) => slice.whole && (slice.set ??= new Set(slice.dialogues)).has(at)).map((slice) => slice.name.replace(/^[^:]*: /, ""));
-    const shown = make("details", { class: "dlg", id: `${this.prefix}d${data.numbers[at]}` },
+    const shown = make("details", { class: "dlg", id: `d${data.numbers[at]}` },
       make("summary", {}, bar,
         make("span", { class: `d ${color === "neg" ? "bad" : color === "pos" ? "good" : ""}` }, data.metrics.length ? number(value, this.rows.decimals[state.key], this.minus) : ""),
         make("span", { class: "q" }, textOf(this.rows.opening(at).slice(0, 200), words)),
@@ -288,7 +287,7 @@ class View {
 
   // Open a dialogue, which may be outside of what is listed.
   open(at, query = new URLSearchParams()) {
-    const id = `${this.prefix}d${this.data.numbers[at]}`;
+    const id = `d${this.data.numbers[at]}`;
     if (!document.getElementById(id)) {
       const place = this.found.indexOf(at);
       const { system } = this.start;
@@ -310,7 +309,7 @@ class View {
   // The dialogue after or before one in the list.
   step(at, by) {
     const place = this.found.indexOf(at) + by;
-    if (place >= 0 && place < this.found.length) location.hash = `#${this.prefix}d${this.data.numbers[this.found[place]]}`;
+    if (place >= 0 && place < this.found.length) location.hash = `#d${this.data.numbers[this.found[place]]}`;
   }
 
   sides(at) {
@@ -332,7 +331,7 @@ class View {
       button.addEventListener("click", () => this.step(at, by));
       return button;
     };
-    const link = make("a", { href: `#${this.prefix}d${data.numbers[at]}`, class: "note" }, `Link to ${data.names[at] ?? `dialogue ${data.numbers[at]}`}`);
+    const link = make("a", { href: `#d${data.numbers[at]}`, class: "note" }, `Link to ${data.names[at] ?? `dialogue ${data.numbers[at]}`}`);
     return make("div", { class: "body" }, this.heads(at, sides), ...content, this.table(at, sides), make("nav", { "aria-label": "Dialogues" }, next(-1, "Previous"), next(1, "Next"), link));
   }
 
@@ -488,35 +487,28 @@ class View {
   }
 }
 
-const views = [];
+let view;
 
 // Follow the address: a dialogue with its trial, or a list with its filters.
 const follow = () => {
   const [name, query] = location.hash.slice(1).split("?");
-  for (const view of views) {
-    if (name === `${view.prefix}dialogues`) {
-      view.read(new URLSearchParams(query));
-      document.getElementById(name)?.scrollIntoView();
-      return;
-    }
-    const wanted = new RegExp(`^${view.prefix}d(\\d+)$`).exec(name);
-    if (wanted && view.rows.places.has(Number(wanted[1]))) {
-      view.open(view.rows.places.get(Number(wanted[1])), new URLSearchParams(query));
-      document.querySelectorAll(".cell").forEach((cell) => cell.setAttribute("aria-current", String(cell.hash === location.hash)));
-      return;
-    }
+  if (name === "dialogues") {
+    view.read(new URLSearchParams(query));
+    document.getElementById(name)?.scrollIntoView();
+    return;
+  }
+  const wanted = /^d(\d+)$/.exec(name);
+  if (wanted && view.rows.places.has(Number(wanted[1]))) {
+    view.open(view.rows.places.get(Number(wanted[1])), new URLSearchParams(query));
+    document.querySelectorAll(".cell").forEach((cell) => cell.setAttribute("aria-current", String(cell.hash === location.hash)));
   }
 };
 
 document.addEventListener("DOMContentLoaded", () => {
-  const blocks = JSON.parse(document.getElementById("explorer-data")?.textContent ?? "[]");
-  for (const data of blocks) {
-    const holder = document.querySelector(`[data-dialogues="${data.prefix}"]`);
-    if (!holder) continue;
-    const view = new View(holder, data);
-    views.push(view);
-    view.draw();
-  }
+  const [data] = JSON.parse(document.getElementById("explorer-data")?.textContent ?? "[]");
+  if (!data) return;
+  view = new View(document.querySelector("[data-dialogues]"), data);
+  view.draw();
   follow();
   addEventListener("hashchange", follow);
   // A second click on the same link leads there again.
@@ -528,8 +520,7 @@ document.addEventListener("DOMContentLoaded", () => {
     if (event.target.closest?.("input, select, textarea") || event.ctrlKey || event.metaKey || event.altKey) return;
     const by = { n: 1, p: -1, j: 1, k: -1 }[event.key];
     const line = document.activeElement?.closest?.(".dlg");
-    const view = views.find((each) => (line ? each.list.contains(line) : each.current !== undefined)) ?? views[0];
-    if (!by || !view) return;
-    view.step(line ? view.rows.places.get(Number(line.id.slice(view.prefix.length + 1))) : view.current ?? view.found[0], by);
+    if (!by) return;
+    view.step(line ? view.rows.places.get(Number(line.id.slice(1))) : view.current ?? view.found[0], by);
   });
 });

@@ -1,18 +1,13 @@
 """The feature `breakdown`: evaluation of detectors of dialogue breakdowns (DBDC)."""
 
 from dialeval.core import inputs
-from dialeval.core.features import Command, Feature, WrittenFile
+from dialeval.core.features import Command, Feature
 
 FEATURE = Feature(
     "breakdown",
     topic="Breakdown detection",
     metrics={inputs.LABELS: ("dialeval.metrics.breakdown:LabelAccuracy,BreakdownDetection,BreakdownDistance",)},
     details={"breakdown": "dialeval.suites.breakdown.report:BreakdownDetails"},
-    files={
-        "breakdown-labels": WrittenFile(
-            "*.labels.json", "breakdown detect -o", "dialeval.reports.schemas:BreakdownLabels"
-        )
-    },
     commands={
         "breakdown": Command(
             "dialeval.suites.breakdown.commands:breakdown",

@@ -61,7 +61,6 @@ def _data(*, required: bool) -> options.Decorator:
 @click.option("--turns", "turns_file", type=options.FILE, help="Write a CSV row per turn.")
 @options.output_folder
 @click.option("-f", "--format", "format_", type=options.Choice(("original", *options.FORMATS)), help=_FORMAT_HELP)
-@options.transpose
 @options.limits
 @options.confidence
 @options.intervals
@@ -74,12 +73,6 @@ def breakdown(
     macro: bool,
     error_categories: str | None,
     turns_file: Path | None,
-    output: Path | None,
-    force: bool,
-    format_: str | None,
-    transpose: bool,
-    limits: options.Limits,
-    intervals: options.IntervalOptions,
     **inputs: Any,
 ) -> int:
     """Evaluate dialogue breakdown detectors: labels and probabilities against what annotators said.
@@ -92,29 +85,28 @@ def breakdown(
     from dialeval.suites.breakdown.evaluation import evaluate_breakdown
 
     single = (isinstance(labels, str) or len(labels) == 1) and len(threshold) == 1
-    format_ = format_ or ("original" if single and not macro else "table")
+    shown = out.TaskRun.take(inputs)
+    shown.format_ = format_ = shown.format_ or ("original" if single and not macro else "table")
     if format_ == "original" and (macro or not single):
         raise click.UsageError("-f original prints one detector at one threshold, without --macro")
-    out.check_transpose(format_, transpose)
-    out.check_places(output, labels, inputs["data"], inputs["development"], files=(turns_file,))
+    shown.check(labels, inputs["data"], inputs["development"], files=(turns_file,))
     if error_categories is not None:
         format_ = "table" if format_ == "original" else format_
         out.print_as(format_, report.CATEGORIES, report.score_categories(inputs["data"], labels, error_categories))
         return 0
+    output = shown.output
     baselines = baselines and (format_ != "original" or output is not None)
-    inputs["intervals"] = intervals.kind
-    run = evaluate_breakdown(labels=labels, threshold=threshold, baselines=baselines, **inputs)
-    run = intervals.add_to(run, inputs["confidence"])
-    verdict = out.compare_and_save(run, format_, output, force, None if output is None else run.with_report_details())
+    run = shown.evaluate(evaluate_breakdown, labels=labels, threshold=threshold, baselines=baselines, **inputs)
+    detailed = None if output is None else run.with_report_details()
+    verdict = out.compare_and_save(run, format_, output, shown.force, detailed)
     if turns_file is not None:
         out.write_output(turns_file, report.format_turns(run).encode(), "turns in")
     if macro:
         out.print_as(format_, report.MACRO, report.average_over_datasets(run))
         out.print_warnings(run.warnings)
     else:
-        print_breakdown(run, format_, transpose, verdict)
-        out.suggest_next_command(run, format_, output)
-    return out.print_failed_gates(limits.make_gates(run))
+        print_breakdown(run, format_, verdict)
+    return out.print_failed_gates(shown.limits.make_gates(run))
 
 
 @options.command(
@@ -151,14 +143,12 @@ def detect(chats: tuple[str, ...], output: Path, **inputs: Any) -> None:
 breakdown.inner = {"detect": detect}
 
 
-def print_breakdown(
-    run: BreakdownRun, format_: str, transpose: bool = False, verdict: RunVerdict | None = None
-) -> None:
+def print_breakdown(run: BreakdownRun, format_: str, verdict: RunVerdict | None = None) -> None:
     """Print a run of detectors; `original`: one of them, as the challenge's program does."""
     from dialeval.suites.breakdown.report import format_original, format_tables
 
     if format_ != "original":
-        out.print_run(run, format_, transpose, verdict=verdict)
+        out.print_run(run, format_, verdict=verdict)
         if format_ == "table":
             out.print_content("\n" + format_tables(run))
         return

@@ -83,8 +83,8 @@ class BreakdownRun(Run):
             columns = {"context": said, "response": [own for own, _ in pairs], "reference": [true for _, true in pairs]}
             texts = {name: TextColumn.from_strings(column) for name, column in columns.items()}
             result = systems[system]
-            if result.rows is not None:
-                systems[system] = replace(result, rows=replace(result.rows, texts=texts))
+            if result.table is not None:
+                systems[system] = replace(result, table=replace(result.table, texts=texts))
         return replace(self, systems=systems)
 
     @property

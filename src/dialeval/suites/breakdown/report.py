@@ -150,7 +150,7 @@ class MacroAverages(Tabular, Record, frozen=True):
 
 def average_over_datasets(run: Run) -> MacroAverages:
     """Average every value over the data sets of a run; SettingError where it has one."""
-    if not all(result.rows is not None and DATASET in result.rows.fields for result in run.values()):
+    if not all(result.table is not None and DATASET in result.table.fields for result in run.values()):
         raise SettingError("there is one data set; give several (-p NAME=PATH, repeated), or leave --macro out")
     by_dataset = compare_slices(run, DATASET, systems=list(run) if len(run) > 1 else None, compared=False)
     parts = {part.label: part.run for part in by_dataset.slices}

@@ -8,11 +8,11 @@ FEATURE = Feature(
     topic="Sampled responses",
     metrics={inputs.HYPOTHESES: ("dialeval.suites.lsdscc.metrics:Coverage",)},
     packs=("dialeval.suites.lsdscc:packs.toml",),
-    details={"alignments": "dialeval.suites.lsdscc.report:AlignmentDetails"},
+    details={"alignments": "dialeval.suites.lsdscc.evaluation:AlignmentDetails"},
     sections={
         "alignments": {
-            "rows": "dialeval.suites.lsdscc.report:explain_rows",
-            "note": "dialeval.suites.lsdscc.report:describe_reached_groups",
+            "rows": "dialeval.suites.lsdscc.evaluation:explain_rows",
+            "note": "dialeval.suites.lsdscc.evaluation:describe_reached_groups",
         }
     },
     commands={

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import click
 
 from dialeval.cli import options
-from dialeval.cli.output import check_places, check_transpose, deliver_run, print_failed_gates
-from dialeval.cli.progress import open_meter
+from dialeval.cli import output as out
 
 ALIGNERS = ("bleu", "nltk-bleu", "nltk-nist", "sacre", "embedding")
 """As in `suites.lsdscc.alignment`, which is not imported to print help."""
@@ -39,23 +37,11 @@ EOS = "</s>"
 @options.confidence
 @options.output_folder
 @options.format_(options.FORMATS)
-@options.transpose
 @options.limits
 @options.intervals
 @options.threads
 def lsdscc(
-    hypotheses: str | dict[str, str],
-    aligner: str,
-    n: int,
-    no_eos: bool,
-    bleu_smoothing: int | None,
-    output: Path | None,
-    force: bool,
-    format_: str,
-    transpose: bool,
-    limits: options.Limits,
-    intervals: options.IntervalOptions,
-    **inputs: Any,
+    hypotheses: str | dict[str, str], aligner: str, n: int, no_eos: bool, bleu_smoothing: int | None, **inputs: Any
 ) -> int:
     """Measure the diversity of sampled responses by the reference groups that they cover: MDS, PDS, MaxBLEU.
 
@@ -80,16 +66,12 @@ def lsdscc(
         from dialeval.suites.lsdscc import data
 
         inputs["reference_groups"] = data.find_reference_groups()
-    read = (hypotheses, *(inputs[name] for name in ("reference_groups", "vectors", "train")))
-    check_transpose(format_, transpose)
-    check_places(output, read)
+    shown = out.TaskRun.take(inputs)
+    shown.check((hypotheses, *(inputs[name] for name in ("reference_groups", "vectors", "train"))))
     inputs["settings"] = {"coverage": {"aligner": aligner, "n": n, "smooth": bleu_smoothing or 0}}
-    inputs["alignments"] = format_ == "json" or output is not None
-    with open_meter() as meter:
+    inputs |= {"alignments": shown.format_ == "json" or shown.output is not None, "confidence": shown.confidence}
+    inputs["intervals"] = shown.intervals.kind
+    with out.open_meter() as meter:
         execution = Execution(progress=meter.update_run, threads=inputs.pop("threads"))
-        run = evaluate_hypotheses(
-            hypotheses, metrics=METRICS, intervals=intervals.with_factor(inputs.pop("t")), execution=execution, **inputs
-        )
-    run = intervals.add_to(run, inputs["confidence"])
-    deliver_run(run, format_, output, force, transpose=transpose)
-    return print_failed_gates(limits.make_gates(run))
+        run = evaluate_hypotheses(hypotheses, metrics=METRICS, execution=execution, **inputs)
+    return shown.deliver(shown.intervals.add_to(run, shown.confidence))

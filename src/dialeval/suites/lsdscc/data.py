@@ -447,12 +447,11 @@ def _read_query_groups(
 
 # The data pack `lsdscc`: the reference groups that come with the LSDSCC program, from a user's copy of that program.
 #
-# The copy is the JSON file (also `.gz` or `.zst`), or a folder that holds it: the program's repository, or its data
-# folder. It is read once before it is kept, so that an installed pack can be used.
+# The copy is the JSON file (also `.gz` or `.zst`). It is read once before it is kept, so that an installed pack can be
+# used.
 
 NAME = "lsdscc"
 FILE = "test.group.json"
-_PLACES = (FILE, f"data/{FILE}", f"lsdscc/data/{FILE}")
 
 
 def find_reference_groups() -> Path:
@@ -464,13 +463,9 @@ def find_reference_groups() -> Path:
 
 
 def build_local(source: Path, target: Path, _version: str) -> None:
-    """Build the pack from a file, or from a folder that holds it."""
-    places = [source / place for place in _PLACES] if source.is_dir() else [source]
-    file = next((place for place in places if place.is_file()), source)
-    if source.is_dir() and file == source:
-        raise DataError(Problem(str(source), None, f"does not hold {FILE}", "name the JSON file of reference groups"))
-    read_groups(file)
-    (target / FILE).write_bytes(read_bytes(file).tobytes())
+    """Build the pack from a file."""
+    read_groups(source)
+    (target / FILE).write_bytes(read_bytes(source).tobytes())
 
 
 def build_remote(address: str, target: Path, progress: Progress | None, version: str) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dialeval.core.features import Command, Feature, WrittenFile
+from dialeval.core.features import Command, Feature
 from dialeval.core.inputs import Column, Input, Resource
 
 TASK_TURNS: Input = Column("task-turns", "object", "predictions")
@@ -31,7 +31,6 @@ FEATURE = Feature(
         "failures": {"table": "dialeval.suites.multiwoz.report:make_ceiling_table"},
         "transcripts": {"section": "dialeval.suites.multiwoz.report:make_transcripts_section"},
     },
-    files={"task-verdict": WrittenFile("a line", "multiwoz --dialogues", "dialeval.reports.schemas:TaskVerdict")},
     commands={
         "multiwoz": Command(
             "dialeval.suites.multiwoz.commands:multiwoz",

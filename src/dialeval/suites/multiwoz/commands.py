@@ -10,7 +10,6 @@ import click
 
 from dialeval.cli import options
 from dialeval.cli import output as out
-from dialeval.cli.progress import open_meter
 
 if TYPE_CHECKING:
     from dialeval.multiwoz import Evaluator
@@ -67,21 +66,7 @@ _RATIO = options.choice("--ratio", ["historical", "exact"], "Partial ratio by wh
 @options.threads
 @out.print_all_problems
 def multiwoz(
-    predictions: Predictions,
-    output: Path | None,
-    force: bool,
-    failures: bool,
-    dialogues: Path | None,
-    format_: str,
-    transpose: bool,
-    t: float | None,
-    confidence: float | None,
-    threads: int | None,
-    limits: options.Limits,
-    intervals: options.IntervalOptions,
-    by: list[str],
-    compared: bool,
-    **settings: object,
+    predictions: Predictions, failures: bool, dialogues: Path | None, threads: int | None, **settings: Any
 ) -> int:
     """Evaluate task dialogues: Inform, Success, BLEU, richness, state tracking.
 
@@ -97,26 +82,21 @@ def multiwoz(
 
     if not any(settings[name] for name in ("bleu", "success", "richness", "dst", "completion")):
         settings |= {"bleu": True, "success": True, "richness": True}
-    out.check_transpose(format_, transpose)
-    out.check_places(output, predictions, files=(dialogues,))
+    shown = out.TaskRun.take(settings)
+    shown.check(predictions, files=(dialogues,))
     evaluator = _make_evaluator(predictions, settings)
     if failures:
         from dialeval.suites.multiwoz.report import FAILURES, FailedDialogues
 
-        out.print_as(format_, FAILURES, FailedDialogues(evaluator.failures(predictions)))
+        out.print_as(shown.format_, FAILURES, FailedDialogues(evaluator.failures(predictions)))
         return 0
     read = evaluator.read(predictions)
-    with open_meter() as meter:
-        chosen = {"t": t, "confidence": confidence, "intervals": intervals.kind, "threads": threads}
-        run = evaluator.run(read, **chosen, progress=meter.update_run)
-    run = intervals.add_to(run, confidence)
+    run = shown.evaluate(evaluator.run, read, threads=threads)
     if dialogues is not None:
-        out.write_output(
-            dialogues, b"".join(orjson.dumps(row) + b"\n" for row in list_dialogue_rows(run, evaluator.task))
-        )
-    saved = evaluator.with_transcripts(run, read) if output is not None and settings["success"] else run
-    out.deliver_run(run, format_, output, force, transpose=transpose, by=by, compared=compared, saved=saved)
-    return out.print_failed_gates(limits.make_gates(run))
+        lines = (orjson.dumps(row) + b"\n" for row in list_dialogue_rows(run, evaluator.task))
+        out.write_output(dialogues, b"".join(lines))
+    explained = shown.output is not None and evaluator.success
+    return shown.deliver(run, evaluator.with_transcripts(run, read) if explained else None)
 
 
 def _make_evaluator(predictions: Predictions, settings: Mapping[str, Any]) -> Evaluator:

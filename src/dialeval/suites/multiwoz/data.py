@@ -54,7 +54,7 @@ from dialeval.io.rows import LISTS, Rows, read_each
 from dialeval.io.schemas import check_types
 from dialeval.suites.multiwoz import GOALS, ONTOLOGY, REFERENCE_SETS, STATES, TASK_TURNS, TRUE_STATES, VENUES
 from dialeval.suites.multiwoz.metrics import MAIN_REFERENCES
-from dialeval.suites.multiwoz.turns import find_slot_domains, make_normalizer
+from dialeval.suites.multiwoz.turns import TurnCounts, find_slot_domains, make_normalizer
 from dialeval.suites.multiwoz.venues import (
     MULTIWOZ,
     Alternatives,
@@ -446,10 +446,7 @@ class TaskPredictions:
     dialogues: int
     """Dialogues of the data that are there, with or without turns."""
     without_turns: int
-    turns: int
-    """Turns that are there."""
-    with_state: int
-    with_domains: int
+    counts: TurnCounts
     short: int
     """Turns that are missing in dialogues that are there."""
     remarks: tuple[str, ...] = ()
@@ -598,10 +595,9 @@ def make_predictions(document: Document, task: TaskFiles, system: str, where: st
     remarks = (
         (f"{system}: the states have lists of values for {lists:,} slots; the first of each counts",) if lists else ()
     )
-    answered = [row for row in rows if row["response"] is not None]
-    with_state = sum(row["state"] is not None for row in answered)
+    counts = TurnCounts.of(rows)
     columns: dict[Input, ColumnData] = {TASK_TURNS: ObjectColumn(rows)}
-    if answered and with_state == len(answered):
+    if 0 < counts.turns == counts.states:
         columns[STATES] = ObjectColumn(rows)
     offsets = offsets_of(task.turns.values())
     bounds = offsets_of(count for count in task.turns.values() if count)
@@ -616,9 +612,7 @@ def make_predictions(document: Document, task: TaskFiles, system: str, where: st
         ),
         dialogues=len(document),
         without_turns=sum(not turns for turns in document.values()),
-        turns=len(answered),
-        with_state=with_state,
-        with_domains=sum(row["active_domains"] is not None for row in answered),
+        counts=counts,
         short=sum(task.turns[dialogue] - len(turns) for dialogue, turns in document.items()),
         remarks=remarks,
     )

@@ -20,16 +20,15 @@ from msgspec import to_builtins
 
 from dialeval.core.arrays import offsets_of
 from dialeval.core.batch import Batch
-from dialeval.core.columns import TextColumn
 from dialeval.core.errors import NeedError, SettingError
 from dialeval.core.fold import Estimate, Metric
+from dialeval.core.inputs import Input
 from dialeval.core.result import Result, Run
 from dialeval.core.validation import JsonObject
 from dialeval.engine import baselines as common
-from dialeval.engine.folding import Options, run_sources
+from dialeval.engine.folding import Options
 from dialeval.engine.plan import Plan
 from dialeval.engine.resources import Resources
-from dialeval.io.sources import wrap_systems
 from dialeval.metrics.counting import Missing
 from dialeval.suites.multiwoz import GOALS, STATES, TRUE_STATES
 from dialeval.suites.multiwoz import data as tasks
@@ -42,7 +41,6 @@ from dialeval.suites.multiwoz.turns import (
     Criteria,
     Fallback,
     TurnCounting,
-    TurnCounts,
     collect_turns,
     count_unknown_placeholders,
 )
@@ -161,26 +159,24 @@ class Evaluator:
         systems = self.read(predictions)
         _refuse_tracking(systems, metrics, tracking, self.task)
         made, baselines = make_baselines(systems, self.task) if self.baselines else ([], None)
-        every = [*systems, *made]
-        plans = [
-            Plan({**metrics, **tracking})
-            if STATES in system.rows.columns
-            else Plan(metrics, dict.fromkeys(tracking, _NO_STATES))
-            for system in every
-        ]
-        sources = wrap_systems([system.rows for system in every], None if baselines is None else baselines.roles)
+
+        def plan(_number: int, available: frozenset[Input]) -> Plan:
+            return (
+                Plan(metrics | tracking) if STATES in available else Plan(metrics, dict.fromkeys(tracking, _NO_STATES))
+            )
+
         resources = Resources(ready=self.task.resources)
         # One thread: these metrics are plain Python, and threads would only wait for each other.
         one_thread = replace(Options(**options), threads=1)
-        run = run_sources(sources, lambda source, _available: plans[source], resources, one_thread).run
+        rows = [system.rows for system in systems]
+        run = common.run_with_baselines(rows, baselines, plan, resources, one_thread).run
         warnings = [line for system in systems for line in _collect_warnings(system, run[system.rows.system], self)]
         mapped = [system.rows.system for system in systems if system.report is not None]
-        run = _extend_signatures(replace(run, warnings=tuple(warnings)), self.task.files.version, mapped)
-        if baselines is not None:
-            run = common.with_standing(run, baselines, {**metrics, **tracking})
-            gold = [system for system in made if system.rows.system == common.GOLD] if self.success else []
-            if failures := {name: group_by_cause(lost, gold=True) for name, lost in self._explain(gold).items()}:
-                run = replace(run, details={**run.details, FAILURES: failures})
+        run = replace(run, warnings=(*warnings, *run.warnings))
+        run = _extend_signatures(run, self.task.files.version, mapped)
+        gold = [system for system in made if system.rows.system == common.GOLD] if self.success else []
+        if failures := {name: group_by_cause(lost, gold=True) for name, lost in self._explain(gold).items()}:
+            run = replace(run, details={**run.details, FAILURES: failures})
         self.warnings = run.warnings
         return run
 
@@ -278,9 +274,10 @@ class Evaluator:
         """Return the explanation of one dialogue, or of all that a system gives, by system."""
         explained = {}
         for system in systems:
-            counts = {TurnCounting(): TurnCounts(system.turns, system.with_state, system.with_domains)}
             columns, offsets = system.rows.columns, offsets_of(filter(None, self.task.files.turns.values()))
-            batch = Batch(len(system.rows), columns, Vocabulary(), offsets, self.task.resources, counts)
+            batch = Batch(
+                len(system.rows), columns, Vocabulary(), offsets, self.task.resources, {TurnCounting(): system.counts}
+            )
             criteria = Criteria.of_batch(batch, self.ratio)
             explained[system.rows.system] = [
                 Explanation(name, turns, criteria)
@@ -303,14 +300,9 @@ class Evaluator:
         explained = self._explain(self._read_explained(predictions))
         lost = {system: group_by_cause(dialogues, system == common.GOLD) for system, dialogues in explained.items()}
         chosen = _choose_dialogues(list(self.task.files.turns), lost, max(1, most // max(1, len(explained))))
-        numbers = {dialogue: number for number, dialogue in enumerate(self.task.files.turns) if dialogue in chosen}
         users = self.task.files.users or {}
         entries = {
-            system: [
-                one.to_transcript(_get_responses(run[system], numbers[one.dialogue]), users.get(one.dialogue))
-                for one in dialogues
-                if one.dialogue in numbers
-            ]
+            system: [one.to_transcript(users.get(one.dialogue)) for one in dialogues if one.dialogue in chosen]
             for system, dialogues in explained.items()
             if system in run
         }
@@ -383,7 +375,9 @@ def _refuse_tracking(
         raise NeedError("the data has no gold_states.json, so there is no state tracking")
     without = [system for system in systems if STATES not in system.rows.columns]
     if without and (len(without) == len(systems) or not metrics):
-        lacking = "; ".join(f"{s.rows.system} has one in {s.with_state:,} of {s.turns:,} turns" for s in without)
+        lacking = "; ".join(
+            f"{s.rows.system} has one in {s.counts.states:,} of {s.counts.turns:,} turns" for s in without
+        )
         remedy = "give every turn one, an empty one {} if nothing is tracked, or leave --dst out"
         raise NeedError(f"state tracking (--dst) {_NO_STATES}; {lacking}; {remedy}")
 
@@ -420,7 +414,7 @@ def _warn_of_missing(system: TaskPredictions, result: Result, files: TaskFiles, 
     }
     if not any(effects.values()):
         return
-    cover = f"covers {system.dialogues:,} of {dialogues:,} dialogues and {system.turns:,} of {turns:,} turns"
+    cover = f"covers {system.dialogues:,} of {dialogues:,} dialogues and {system.counts.turns:,} of {turns:,} turns"
     strict = "--strict counts dialogues without a turn as failed and missing turns as empty"
     if is_strict:
         yield f"{system.rows.system} {cover}; {strict}"
@@ -441,22 +435,22 @@ def _score_missing_as_failed(system: TaskPredictions, result: Result, files: Tas
 
 def _warn_of_substitutes(system: TaskPredictions, fallback: Fallback) -> Iterator[str]:
     """Yield where the true states or estimated domains replace those of a system."""
-    name = system.rows.system
+    name, turns = system.rows.system, system.counts.turns
     for what, count, instead in (
-        ("state", system.with_state, "the true states"),
-        ("active domains", system.with_domains, "estimates"),
+        ("state", system.counts.states, "the true states"),
+        ("active domains", system.counts.domains, "estimates"),
     ):
-        lacking = system.turns - count
+        lacking = turns - count
         if not lacking:
             continue
         if not count:
             if what == "state":
                 yield f"{name} gives no states: inform and success use {instead}"
         elif fallback == "turn":
-            yield f"{name} gives no {what} in {lacking:,} of {system.turns:,} turns: {instead} are used there"
+            yield f"{name} gives no {what} in {lacking:,} of {turns:,} turns: {instead} are used there"
         else:
             yield (
-                f"{name} gives no {what} in {lacking:,} of {system.turns:,} turns, so that inform and success use "
+                f"{name} gives no {what} in {lacking:,} of {turns:,} turns, so that inform and success use "
                 f"{instead} in all turns, as in the original; --fallback turn uses them only there"
             )
 
@@ -511,24 +505,14 @@ def list_dialogue_rows(run: Run, task: TaskData) -> Iterator[JsonObject]:
                 yield {"system": system, "dialog_id": dialogue, **rates}
 
 
-def _choose_dialogues(order: Sequence[str], lost: Mapping[str, Mapping[str, Sequence[str]]], most: int) -> list[str]:
-    """Return the dialogues to keep, in the order of the data: the first one that each cause lost, the second, ..."""
+def _choose_dialogues(order: Sequence[str], lost: Mapping[str, Mapping[str, Sequence[str]]], most: int) -> set[str]:
+    """Return the dialogues to keep: the first one that each cause lost, the second, ..."""
     ranks: dict[str, int] = {}
     for causes in lost.values():
         for names in causes.values():
             for rank, name in enumerate(names):
                 ranks[name] = min(rank, ranks.get(name, rank))
-    chosen = set(sorted(order, key=lambda name: ranks.get(name, len(order)))[:most])
-    return [name for name in order if name in chosen]
-
-
-def _get_responses(result: Result, number: int) -> Sequence[str] | None:
-    """Return the responses of a dialogue as the system gave them, before they were normalized."""
-    rows = result.rows
-    texts = None if rows is None else rows.texts.get("response")
-    if rows is None or not isinstance(texts, TextColumn):
-        return None
-    return [texts[at] for at in range(int(rows.offsets[number]), int(rows.offsets[number + 1]))]
+    return set(sorted(order, key=lambda name: ranks.get(name, len(order)))[:most])
 
 
 # Floors and ceilings of task dialogues: systems made of the data, scored next to the real ones.

@@ -133,16 +133,13 @@ class Explanation:
         missing = [(domain, word) for domain, word in requested if word not in ended.provided[domain]]
         return [Cause("success", domain, *self._explain_word(domain, word)) for domain, word in missing]
 
-    def to_transcript(self, responses: Sequence[str] | None, users: Sequence[str] | None) -> Transcript:
-        """Return the explanation as a saved run holds it.
-
-        `responses` are those of the system before they were normalized, and `users` what the user said before each.
-        """
+    def to_transcript(self, users: Sequence[str] | None = None) -> Transcript:
+        """Return the explanation as a saved run holds it; `users`: what the user said before each turn."""
         turns = [
             SavedTurn(
                 turn=turn.at,
                 user=None if users is None else users[turn.at],
-                response=turn.response if responses is None else responses[turn.at] or turn.response,
+                response=turn.said,
                 notes=list(_describe_turn(turn)),
                 steps=list(self._describe_steps(turn)),
             )
@@ -160,14 +157,14 @@ class Explanation:
 
     def lines(self) -> Iterator[str]:
         """Yield the explanation line by line."""
-        shown = self.to_transcript(None, None)
+        shown = self.to_transcript()
         yield f"{self.dialogue}: inform {_yes_or_no(shown.inform)}, success {_yes_or_no(shown.success)}"
         yield ""
         yield from (f"goal {line}" for line in shown.goal)
-        for turn in shown.turns:
+        for saved, turn in zip(shown.turns, self.turns, strict=True):
             yield ""
-            yield f"[{turn.turn + 1}] {turn.response}"
-            yield from (f"    {line}" for line in (*turn.notes, *turn.steps))
+            yield f"[{turn.at + 1}] {turn.response}"
+            yield from (f"    {line}" for line in (*saved.notes, *saved.steps))
         yield ""
         yield from map(str, shown.causes)
         if not shown.causes:

@@ -205,7 +205,7 @@ def delexicalize(system: TaskPredictions, task: TaskData) -> tuple[TaskPredictio
     ]
     became = ", ".join(f"{word.word} {word.values:,}" for word in words)
     report = (
-        f"{name}: values in {touched:,} of {system.turns:,} replies became placeholders "
+        f"{name}: values in {touched:,} of {system.counts.turns:,} replies became placeholders "
         f"({became}); `dialeval multiwoz delexicalize` lists them"
     )
     column = ObjectColumn(rows)
@@ -223,10 +223,10 @@ def has_placeholders(system: TaskPredictions, task: TaskData) -> bool:
 
 def _to_document(report: MatchReport) -> Document:
     rows = [[word.word, word.system, f"{word.values:,}", " | ".join(word.examples)] for word in report.words]
-    left = {system: [f"{word} ({count:,})" for word, count in words.items()] for system, words in report.left.items()}
-    notes = [
-        f"{system}: words with a digit that were left: {', '.join(words) or 'none'}." for system, words in left.items()
-    ]
+    notes = []
+    for system, words in report.left.items():
+        left = ", ".join(f"{word} ({count:,})" for word, count in words.items())
+        notes.append(f"{system}: words with a digit that were left: {left or 'none'}.")
     return Document([], [Table(["word", "system", "values", "examples"], rows)], notes)
 
 

@@ -40,7 +40,7 @@ def make_transcripts_section(run: Run) -> Section | None:
     dialogues = markup.group_by_dialogue(by_system)
     if not dialogues:
         return None
-    total = max((len(rows.offsets) - 1 for system in by_system if (rows := run[system].rows) is not None), default=0)
+    total = max((len(rows.offsets) - 1 for system in by_system if (rows := run[system].table) is not None), default=0)
     which = f" of {total:,}, some for each cause" if total > len(dialogues) else ""
     tokens = _number_causes(failures)
     lost = _group_tokens(failures, tokens)

@@ -18,8 +18,8 @@ placeholder such as NAME and the word "name" are one.
 Edge cases: msttr needs the responses in their order in the file; its state keeps each response with its place, and
 sorts in the end, so that rows may be cut and merged in any order. A last segment of fewer than 50 words is left out;
 with at most 50 words in all, msttr is the fraction of different words among them. Turns that are missing are not
-scored. msttr has no confidence interval and no test: its segments reach over the ends of dialogues, so that leaving out
-or repeating a dialogue moves all segments after it.
+scored. The entropies and msttr have no confidence interval and no test: repeating a dialogue adds no new words, and
+moves all segments after it.
 """
 
 from __future__ import annotations
@@ -42,8 +42,7 @@ from dialeval.core.exact import Moments
 from dialeval.core.fold import Better, Bounds, Estimate, Metric, Partial
 from dialeval.suites.multiwoz import ONTOLOGY, TASK_TURNS
 from dialeval.suites.multiwoz.turns import normalize_responses
-from dialeval.text.ngrams import NgramColumn, NgramCounts
-from dialeval.text.resampled import count_ngrams, sum_ngrams
+from dialeval.text.ngrams import NgramColumn, NgramCounts, count_ngrams
 from dialeval.text.vocabulary import Vocabulary
 
 WORDS = "task-words"
@@ -112,30 +111,15 @@ class Richness(Metric[RichnessState]):
         state = RichnessState(moments, counts, placed)
         if self.of == "avg-lengths":
             return Partial(state, {self.name: lengths})
-        return Partial(state, {}, {} if self.of == "msttr" else {WORDS: words})
+        return Partial(state, {}, {WORDS: words} if self.of.startswith("num-") else {})
 
     def score_resamples(self, sample: Resamples) -> Floats:
         if self.of == "avg-lengths":
             return super().score_resamples(sample)
-        if self.of == "msttr":
-            raise NeedError("its segments reach over the ends of dialogues")
-        if self.of in ("entropy", "cond-entropy"):
-            return self._compute_entropies(sample)
+        if self.of in ("msttr", "entropy", "cond-entropy"):
+            raise NeedError("it depends on all words together")
         _, different = count_ngrams(sample, WORDS, self._orders[0])
         return np.where(count_ngrams(sample, WORDS, 1)[1] > 0, different, np.nan)
-
-    def _compute_entropies(self, sample: Resamples) -> Floats:
-        """Return the same sums as of a state, by counts: sum of c / N log2(c / N) = (sum of c log2 c) / N - log2 N."""
-        words, _ = sum_ngrams(sample, WORDS, 1)
-        total = words.sum(axis=0)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            if self.of == "entropy":
-                return cast(Floats, np.log2(total) - _sum_bits(words, words) / total + 0.0)
-            pairs, heads = sum_ngrams(sample, WORDS, 2)
-            # Pairs are in the order of their first words: per word one sum over the pairs that begin with it.
-            firsts = np.flatnonzero(np.diff(heads, prepend=-1))
-            begun = np.add.reduceat(pairs, firsts, axis=0) if len(firsts) else pairs[:0]
-            return cast(Floats, (_sum_bits(begun, words[heads[firsts]]) - _sum_bits(pairs, pairs)) / total + 0.0)
 
     @property
     def _orders(self) -> tuple[int, ...]:
@@ -203,12 +187,6 @@ def _remove_punctuation(text: str) -> str:
     while "  " in bare:
         bare = bare.replace("  ", " ")
     return bare.lower()
-
-
-def _sum_bits(counts: Ids, inside: Ids) -> Floats:
-    """Return per resample the sum of c log2 d over counts c and d that are not 0."""
-    logs = np.log2(np.maximum(np.arange(int(inside.max(initial=0)) + 1), 1))
-    return np.asarray(np.einsum("kr,kr->r", counts, logs[inside]), np.float64)
 
 
 def _count_words(words: TokenColumn, texts: Sequence[str | None], dialogues: Ints) -> tuple[Floats, Moments]:

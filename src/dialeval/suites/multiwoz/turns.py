@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from dialeval.core.batch import Batch
 from dialeval.core.errors import NeedError
@@ -46,6 +46,13 @@ class TurnCounts:
     states: int = 0
     domains: int = 0
 
+    @classmethod
+    def of(cls, rows: Iterable[Any]) -> TurnCounts:
+        """Count turns that are there."""
+        turns = [turn for turn in rows if turn["response"] is not None]
+        states = sum(turn["state"] is not None for turn in turns)
+        return cls(len(turns), states, sum(turn["active_domains"] is not None for turn in turns))
+
 
 @dataclass(frozen=True)
 class TurnCounting(Fact[TurnCounts, TurnCounts]):
@@ -55,9 +62,7 @@ class TurnCounting(Fact[TurnCounts, TurnCounts]):
         return TurnCounts()
 
     def gather(self, batch: Batch) -> TurnCounts:
-        turns = [turn for turn in batch.objects(TASK_TURNS) if turn["response"] is not None]
-        states = sum(turn["state"] is not None for turn in turns)
-        return TurnCounts(len(turns), states, sum(turn["active_domains"] is not None for turn in turns))
+        return TurnCounts.of(batch.objects(TASK_TURNS))
 
     def merge(self, left: TurnCounts, right: TurnCounts) -> TurnCounts:
         return TurnCounts(left.turns + right.turns, left.states + right.states, left.domains + right.domains)
@@ -74,6 +79,8 @@ class TaskTurn(NamedTuple):
     """Whether the state is the true one and not the system's."""
     estimated: bool
     """Whether the active domains are an estimate."""
+    said: str = ""
+    """The response before it was normalized."""
 
 
 def normalize_responses(batch: Batch) -> list[str | None]:
@@ -128,7 +135,8 @@ def prepare_turns(
     turns = []
     for (row, response), state, active, estimate in zip(rows, states, domains, estimates, strict=True):
         shown, true_state = estimate if active is None else active, use_true or row["state"] is None
-        turns.append(TaskTurn(row["turn"], response, state, shown, true_state, active is None))
+        said = row["response"] or ""
+        turns.append(TaskTurn(row["turn"], response, state, shown, true_state, active is None, said))
     return turns
 
 

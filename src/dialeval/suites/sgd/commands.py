@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import click
 
 from dialeval.cli import options
 from dialeval.cli import output as out
-from dialeval.cli.progress import open_meter
 
 
 @options.command(
@@ -32,41 +30,25 @@ from dialeval.cli.progress import open_meter
 @options.baselines("gold frames, those of other dialogues and empty ones")
 @options.of_task_runs
 @out.print_all_problems
-def sgd(
-    predictions: str | dict[str, str],
-    output: Path | None,
-    force: bool,
-    format_: str,
-    transpose: bool,
-    limits: options.Limits,
-    intervals: options.IntervalOptions,
-    by: list[str],
-    compared: bool,
-    groups: bool,
-    joint_across_turns: bool,
-    **inputs: Any,
-) -> int:
+def sgd(predictions: str | dict[str, str], groups: bool, joint_across_turns: bool, **inputs: Any) -> int:
     """Evaluate schema-guided state tracking: goal accuracy, active intent, requested slots.
 
     PREDICTIONS are folders of dialogues (*.json) or single files in the form of the Schema-Guided Dialogue data, one
     system each; NAME=PATH names one. Scores are means over frames, a frame being a service in a user turn. --by
-    service, domain or seen shows them by parts. `dialeval compat sgd` writes exactly the file that the original writes.
+    service, domain or seen shows them by parts. --groups -f json prints the figures of the original.
     """
     from dialeval.suites.sgd.evaluation import GROUPS, ServiceGroups, evaluate_sgd, make_original_output
 
     if joint_across_turns and not groups:
         raise click.UsageError("--joint-across-turns is for --groups")
-    out.check_transpose(format_, transpose)
-    out.check_places(output, (predictions, inputs["references"], inputs["schema"], inputs["train_schema"]))
-    with open_meter() as meter:
-        run = evaluate_sgd(predictions, intervals=intervals.kind, progress=meter.update_run, **inputs)
-    run = intervals.add_to(run, inputs["confidence"])
-    if groups:
-        if output is not None:
-            out.save_run(run, output, force)
-        scores = {name: make_original_output(result, joint_across_turns) for name, result in run.items()}
-        out.print_as(format_, GROUPS, ServiceGroups(scores))
-        out.print_warnings(run.warnings)
-    else:
-        out.deliver_run(run, format_, output, force, transpose=transpose, by=by, compared=compared)
-    return out.print_failed_gates(limits.make_gates(run))
+    shown = out.TaskRun.take(inputs)
+    shown.check((predictions, inputs["references"], inputs["schema"], inputs["train_schema"]))
+    run = shown.evaluate(evaluate_sgd, predictions, **inputs)
+    if not groups:
+        return shown.deliver(run)
+    if shown.output is not None:
+        out.save_run(run, shown.output, shown.force)
+    scores = {name: make_original_output(result, joint_across_turns) for name, result in run.items()}
+    out.print_as(shown.format_, GROUPS, ServiceGroups(scores))
+    out.print_warnings(run.warnings)
+    return out.print_failed_gates(shown.limits.make_gates(run))

@@ -192,16 +192,16 @@ def make_original_output(result: Result, across_turns: bool = False) -> dict[str
         >>> list(make_original_output(run["steady"]))[:3]
         ['#ALL_SERVICES', 'Eateries', 'Eateries_1']
     """
-    if result.rows is None:
+    if result.table is None:
         return {}
-    groups: dict[str, list[int]] = {ALL: list(range(len(result.rows)))}
+    groups: dict[str, list[int]] = {ALL: list(range(len(result.table)))}
     named = {"seen": SEEN_SERVICES, "unseen": UNSEEN_SERVICES}
     for field in (sgd.SERVICE, sgd.DOMAIN, sgd.SEEN):
-        column: Sequence[Sequence[str]] = list(result.rows.fields.get(field, ()))
+        column: Sequence[Sequence[str]] = list(result.table.fields.get(field, ()))
         for row, (value,) in enumerate(column):
             groups.setdefault(named[value] if field == sgd.SEEN else value, []).append(row)
-    numbers = np.arange(len(result.rows)) if result.rows.turns is None else result.rows.turns
-    places = list(zip(row_numbers(result.rows.offsets).tolist(), numbers.tolist(), strict=True))
+    numbers = np.arange(len(result.table)) if result.table.turns is None else result.table.turns
+    places = list(zip(row_numbers(result.table.offsets).tolist(), numbers.tolist(), strict=True))
     output: dict[str, dict[str, float]] = {group: {} for group in sorted(groups)}
     for group, means in output.items():
         for key, estimate in result.items():
