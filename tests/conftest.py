@@ -68,7 +68,6 @@ LONG = (
     "engine/test_evaluate.py::test_shards_of_rows_are_one_system",
     "engine/test_processes.py",
     "engine/test_scale.py",
-    "engine/test_stores.py",
     "fuzz/",
     "golden/",
     "human/test_estimate_command.py",

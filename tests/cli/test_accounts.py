@@ -64,7 +64,7 @@ def test_validate_counts_what_is_missing(dialeval: Dialeval) -> None:
     assert [list(document["systems"]) for document in both] == [["full"], ["crash"]]
 
 
-@pytest.mark.parametrize("jobs", [(), ("--jobs", "1"), ("--resume", "work")])
+@pytest.mark.parametrize("jobs", [(), ("--jobs", "1")])
 def test_a_bot_that_crashes_is_not_better(dialeval: Dialeval, tmp_path: Path, jobs: tuple[str, ...]) -> None:
     done = dialeval("score", "full.jsonl", "crash.jsonl", "-m", "judge,length", "-o", "run", *jobs)
     assert done.returncode == 0

@@ -246,7 +246,7 @@ def test_gates_as_test_results_and_for_a_pull_request(dialeval: Dialeval, tmp_pa
     assert (none.returncode, "none is set" in none.stderr) == (2, True)
     for other in (["--by", "length"], ["--sequential"]):
         assert (
-            "cannot show slices or sequential tests"
+            "cannot show slices, sequential tests or trends"
             in dialeval("compare", "main", "poor", "-f", "github", *other).stderr
         )
 

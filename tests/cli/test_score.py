@@ -363,19 +363,6 @@ def test_lines_with_references_beside_them(dialeval: Dialeval, tmp_path: Path) -
     assert json.loads(done.stdout)["systems"]["s"]["metrics"] == json.loads(plain.stdout)["systems"]["s"]["metrics"]
 
 
-def test_resume_and_report(dialeval: Dialeval, shards: Path) -> None:
-    command = ("score", "logs/*.jsonl", *LINES, "--resume", "work", "-o", "out")
-    first, second = dialeval(*command), dialeval(*command)
-    assert (first.returncode, second.returncode) == (0, 0), first.stderr + second.stderr
-    assert first.stdout == second.stdout
-    assert "saved in out" in first.stderr
-    refused = dialeval("score", "logs/*.jsonl", "-m", "length", "--resume", "work")
-    assert refused.returncode == 2
-    assert "work belongs to another run: metrics of distinct-1 was" in refused.stderr
-    report = dialeval("report", "out", "--save", "report.html")
-    assert report.returncode == 0, report.stderr
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -494,7 +481,6 @@ def test_a_separator_a_warning_and_prompts(dialeval: Dialeval, tmp_path: Path) -
         "score a.txt --vocabulary words.csv -m length",
         "score parts/*.csv -m length -o run",
         "score parts/*.csv -m length --jobs 2",
-        "score parts/*.csv -m kl-div,length --resume work",
         "agreement excel.csv --human overall -m length",
         "rank pairs.csv",
     ],
@@ -517,8 +503,6 @@ def test_windows_1252_is_read_and_told_once_wherever_csv_is(dialeval: Dialeval, 
     assert told[0].startswith("warning: ")
     if "-o run" in command:
         assert "Windows-1252" in package.load(tmp_path / "run").warnings[0]
-    if "--resume" in command:
-        assert dialeval(*command.split()).stderr.count("Windows-1252") == 1
 
 
 def load(folder: Path) -> list[list[str]]:

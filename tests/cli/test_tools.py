@@ -261,14 +261,6 @@ def test_a_meter_of_files_knows_the_total_in_the_end() -> None:
     assert (meter.rows, meter.total) == (20, 20)
 
 
-def test_a_meter_of_steps() -> None:
-    meter = Meter()
-    meter.update_steps(3, None)
-    assert (meter.rows, meter.total, meter.share) == (3, None, 0.0)
-    meter.update_steps(3, 4)
-    assert (meter.rows, meter.total, meter.share) == (3, 4, 0.75)
-
-
 @pytest.mark.parametrize("mode", ["none", "auto"])
 def test_nothing_is_shown_unasked(mode: str, capfd: pytest.CaptureFixture[str]) -> None:
     with open_meter(mode) as meter:

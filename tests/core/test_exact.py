@@ -38,8 +38,7 @@ from dialeval.core.exact import (
     merge_sums,
     sum_by_size,
 )
-from dialeval.core.validation import InvalidError
-from dialeval.engine import stores
+from dialeval.engine import folding
 from dialeval.text.vocabulary import Vocabulary
 
 floats = st.floats(min_value=-1e100, max_value=1e100, allow_nan=False)
@@ -128,16 +127,6 @@ def test_infinity_is_refused() -> None:
         Moments.of(np.array([np.inf]))
 
 
-def test_sums_from_a_file_are_those_of_some_values() -> None:
-    """The largest float is one of them; anything above has no standard deviation that is a float."""
-    largest = Moments.of(np.array([1.7976931348623157e308, -1.7976931348623157e308, 1.0]), np.array([0, 2, 3]))
-    plain = (largest.rows, largest.scored, largest.total, largest.squares, largest.clusters)
-    assert Moments.from_plain(*plain) == largest
-    for at, changed in ((0, 2), (1, -1), (2, largest.total << 2000), (3, largest.squares << 8)):
-        with pytest.raises(InvalidError):
-            Moments.from_plain(*plain[:at], changed, *plain[at + 1 :])  # type: ignore[arg-type,call-arg]
-
-
 # What rows bring: gathered over batches, saved and loaded equal, added up by cluster.
 
 
@@ -189,7 +178,7 @@ def test_batches_and_threads_change_nothing() -> None:
 
 
 def test_very_many_rows_keep_no_statistics(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stores, "KEPT_ROWS", 2)
+    monkeypatch.setattr(folding, "KEPT_ROWS", 2)
     assert not dialeval.evaluate(["a", "b", "c"], metrics="distinct")["system"].contributions
 
 

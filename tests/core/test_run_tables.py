@@ -103,7 +103,7 @@ def test_rows_have_the_same_number_everywhere(run: dialeval.Run, tmp_path: Path)
     assert {(line["system"], line["row"]) for line in saved} == texts.keys()
     shown = {(line["system"], line["row"]): line["response"] for line in run.score_table.to_arrow().to_pylist()}
     assert shown == texts
-    for row in dialeval.sample(run, 6, independent=True).responses:
+    for row in dialeval.sample(run, 6).responses:
         assert texts[row.system, row.row] == row.response
 
 

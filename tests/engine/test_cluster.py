@@ -26,7 +26,7 @@ from dialeval.core.batch import Batch
 from dialeval.core.errors import DataError, SettingError
 from dialeval.core.fold import RowMetric
 from dialeval.engine.cluster import _LOCAL, _QUIET, Cluster
-from engine.chats import CHANGES, Delicate, bare, changed_in_between, estimates, in_chunks, write_shards
+from engine.chats import Delicate, bare, estimates, in_chunks, write_shards
 from engine.planted import run_among_planted_modules
 
 pytest.importorskip("ray")
@@ -142,9 +142,6 @@ def test_the_same_to_the_last_digit(nodes: Any, tmp_path: Path) -> None:
     run = in_chunks({"bot": f"{tmp_path}/shards/*"}, **given, engine=Cluster(), output=tmp_path / "out")
     assert estimates(run) == estimates(expected)
     assert bare(dialeval.load(tmp_path / "out")) == bare(expected)
-    # States that go through the journal come one by one, and are the same.
-    kept = in_chunks({"bot": f"{tmp_path}/shards/*"}, **given, engine=Cluster(), resume=tmp_path / "work")
-    assert estimates(kept) == estimates(expected)
 
 
 def test_what_comes_to_the_first_process_does_not_grow_with_the_rows(
@@ -180,11 +177,6 @@ def test_an_error_in_the_data_comes_through_once(nodes: Any, tmp_path: Path) -> 
     with pytest.raises(DataError, match=r"part-01.jsonl:21: delicate cannot score this row") as caught:
         in_chunks(f"{tmp_path}/shards/*", metrics=[Delicate()], engine=Cluster())
     assert len(caught.value.problems) == 1
-
-
-def test_a_shard_that_changes_in_between_is_refused(nodes: Any, tmp_path: Path) -> None:
-    # Results that are kept come chunk by chunk, so that there is something in between.
-    changed_in_between(tmp_path, Cluster(), CHANGES["rewritten"], resume=tmp_path / "work")
 
 
 def test_a_lost_node(nodes: Any, tmp_path: Path) -> None:

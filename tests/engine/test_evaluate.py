@@ -95,7 +95,7 @@ def unequal_dialogues(seed: int) -> list[dict[str, object]]:
     ]
 
 
-@pytest.mark.parametrize("how", ["threads", "resumed", "processes"])
+@pytest.mark.parametrize("how", ["threads", "processes"])
 def test_a_streamed_run_is_compared_and_resampled_as_a_plain_one(tmp_path: Path, how: str) -> None:
     """Its rows were taken for independent: pairs without a difference came out significant."""
     options: dict[str, Any] = {"metrics": "length", "chunk_bytes": 400, "batch_rows": 7}
@@ -106,9 +106,7 @@ def test_a_streamed_run_is_compared_and_resampled_as_a_plain_one(tmp_path: Path,
         path = tmp_path / f"{name}.jsonl"
         path.write_text("".join(json.dumps(row) + "\n" for row in unequal_dialogues(seed)))
         plain[name] = dialeval.evaluate({name: path}, metrics="length")
-        for _ in range(2 if how == "resumed" else 1):
-            journal = {"resume": tmp_path / f"work-{name}"} if how == "resumed" else {}
-            in_chunks({name: path}, **options, **journal, output=tmp_path / name)
+        in_chunks({name: path}, **options, output=tmp_path / name)
         streamed[name] = dialeval.load(tmp_path / name)
     assert bare(streamed["one"]) == bare(plain["one"])
     found, expected = (dialeval.compare(runs, resamples=200, trials=200) for runs in (streamed, plain))
@@ -347,20 +345,11 @@ def test_items_of_a_packed_file_come_back_in_parts(tmp_path: Path, monkeypatch: 
     expected = dialeval.evaluate({"s": tmp_path / "s.jsonl.gz"}, metrics="length,distinct-1")
     monkeypatch.setattr(rowtable, "HELD_BYTES", 10_000)
     evaluating.evaluate(f"{tmp_path}/s*.gz", output=tmp_path / "run", **asked)
-    journal: dict[str, Any] = {**asked, "resume": tmp_path / "journal"}
-    for number in range(2):  # the second time out of the journal
-        evaluating.evaluate(f"{tmp_path}/s*.gz", output=tmp_path / f"resumed{number}", **journal)
-    chunk = tmp_path / "journal" / "metrics-0.chunk"
     assert len(list((tmp_path / "run").glob("scores-*.parquet"))) > 3
-    chunk.write_bytes(chunk.read_bytes()[:-1])
-    evaluating.evaluate(f"{tmp_path}/s*.gz", output=tmp_path / "mended", **journal)
-    chunk.unlink()
-    evaluating.evaluate(f"{tmp_path}/s*.gz", output=tmp_path / "again", **journal)
-    for folder in ("run", "resumed0", "resumed1", "mended", "again"):
-        run = dialeval.load(tmp_path / folder)
-        assert estimates(run) == estimates(expected), folder
-        for key in ("length", "distinct-1"):
-            np.testing.assert_array_equal(run["s"][key].scores, expected["s"][key].scores, folder)
+    run = dialeval.load(tmp_path / "run")
+    assert estimates(run) == estimates(expected)
+    for key in ("length", "distinct-1"):
+        np.testing.assert_array_equal(run["s"][key].scores, expected["s"][key].scores)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="peak memory is counted in other units elsewhere")

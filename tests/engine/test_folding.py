@@ -22,12 +22,10 @@ from dialeval.core.columns import RaggedColumn, TextColumn
 from dialeval.core.errors import DataError, NeedError
 from dialeval.core.fold import Estimate, Level, Metric, Partial, Reduction
 from dialeval.core.rowtable import RunPart
-from dialeval.core.validation import InvalidError
-from dialeval.engine import stores as items
-from dialeval.engine.folding import Done, Options, run_sources
+from dialeval.engine import folding
+from dialeval.engine.folding import Done, MemoryItems, Options, PartItems, run_sources
 from dialeval.engine.plan import DialogueIds, Plan, SeenIds, make_plan
 from dialeval.engine.resources import Resources
-from dialeval.engine.stores import MemoryItems, PartItems
 from dialeval.engine.worker import (
     ChunkScores,
     Job,
@@ -266,7 +264,7 @@ def test_items_stand_at_their_rows(sizes: list[int], batch_rows: int) -> None:
         values["dialogue"] = {"b": np.arange(dialogue, dialogue + dialogues, dtype=float)}
         if number % 2:
             values["turn"]["odd"] = values["turn"]["a"]
-        memory.put("metrics", number, {}, ChunkScores({(0, "s"): SystemScores(values)}))
+        memory.put(number, ChunkScores({(0, "s"): SystemScores(values)}))
         row, dialogue = row + turns, dialogue + dialogues
     columns = memory.read_columns((0, "s"))
     assert columns["a"].tolist() == list(range(sum(sizes)))
@@ -279,13 +277,12 @@ def test_items_stand_at_their_rows(sizes: list[int], batch_rows: int) -> None:
 
 def test_a_store_of_parts_knows_the_files_of_every_chunk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     forced: list[str] = []
-    monkeypatch.setattr(items, "force", lambda file: forced.append(str(file)))
+    monkeypatch.setattr(folding, "force", lambda file: forced.append(str(file)))
     parts = [RunPart("scores", "0" * 64, "a"), RunPart("rows", "1" * 64, b"b"), RunPart("scores", "2" * 64, "c")]
     with ThreadPoolExecutor(2) as threads:
         store = PartItems(tmp_path, threads)
-        store.put("facts", 0, {}, ChunkScores())
-        store.put("metrics", 1, {}, ChunkScores(parts=tuple(parts[2:])))
-        store.put("metrics", 0, {}, ChunkScores(parts=tuple(parts[:2])))
+        store.put(1, ChunkScores(parts=tuple(parts[2:])))
+        store.put(0, ChunkScores(parts=tuple(parts[:2])))
     assert sorted(forced) == ["a", "c"]
     assert store.workplace == str(tmp_path)
     assert [*store.list_parts(0), *store.list_parts(1)] == parts
@@ -453,14 +450,3 @@ def test_an_example_is_named_where_ids_are_known() -> None:
     assert found.dialogues == 1
     assert found.find_name([["a", "c"], [], ["a", "b"]]) == "b"
     assert found.find_name([["a"]]) is None
-
-
-@pytest.mark.parametrize(
-    ("hashes", "split", "closed"),
-    [([2, 1], [], 0), ([1, 1], [], 0), ([], [3, 2], 0), ([], [], -1), ([], [], "1"), ([], [], True)],
-)
-def test_what_is_no_state_is_refused(hashes: list[int], split: list[int], closed: int) -> None:
-    with pytest.raises(InvalidError):
-        SeenIds.from_plain(np.array(hashes, np.uint64), np.array(split, np.uint64), closed)
-    with pytest.raises(InvalidError):
-        SeenIds.from_plain(np.zeros(1), np.zeros(0, np.uint64), 0)  # type: ignore[arg-type]

@@ -271,15 +271,6 @@ def test_the_choice_does_not_depend_on_chunks_or_workers(tmp_path: Path) -> None
         assert figures == {key: (estimate.mean, str(estimate.signature)) for key, estimate in whole["a"].items()}
 
 
-def test_resuming_chooses_again(tmp_path: Path) -> None:
-    (tmp_path / "a.txt").write_text("\n".join(CHINESE) + "\n", encoding="utf-8")
-    runs = [
-        run_of({"a": str(tmp_path / "a.txt")}, metrics="length", tokenizer="auto", resume=tmp_path / "work")
-        for _ in range(2)
-    ]
-    assert [run["a"]["length"].mean for run in runs] == [7.5, 7.5]
-
-
 def test_texts_that_are_left_whole_are_told_once() -> None:
     run = run_of({"a": CHINESE, "b": [*ENGLISH[:1], CHINESE[0]]}, references=THERE, metrics="length,bleu-4,distinct-2")
     what = (

@@ -44,7 +44,7 @@ def chunks(count: int) -> dict[int, Chunk]:
 
 def test_few_chunks_are_begun_ahead() -> None:
     job: Any = object()
-    results = Threads(2).fold(job, {}, "metrics", chunks(100), alone=False)
+    results = Threads(2).fold(job, {}, "metrics", chunks(100))
     next(results)
     assert len(Fake.begun) <= 6
     results.close()  # type: ignore[attr-defined]

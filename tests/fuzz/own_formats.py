@@ -11,10 +11,8 @@ import io
 import json
 import os
 import random
-import re
 import shutil
 import tempfile
-import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -240,85 +238,6 @@ def saved_comparison(folder: Path) -> None:
             for write in comparisons.FORMATS.values():
                 write(found)
             dialeval.report(run, Path(place, "report.html"), compared=found)
-
-
-# Journals.
-
-_SHARD = "".join(
-    f'{{"dialog_id": "d{n // 3}", "response": "a b c {n % 5}", "reference": "a c {n}"}}\n' for n in range(30)
-)
-
-
-def _resumed(folder: Path) -> None:
-    import dialeval
-
-    dialeval.evaluate(
-        {"s": str(folder / "shards" / "*.jsonl")},
-        metrics=["length", "distinct", "bleu", "unigram-kl-div"],
-        execution=dialeval.Execution(resume=folder / "work", chunk_bytes=600, threads=1),
-    )
-
-
-def _journals() -> list[Files]:
-    with tempfile.TemporaryDirectory() as place:
-        _write_shard(Path(place))
-        _resumed(Path(place))
-        return [files_of(Path(place, "work"))]
-
-
-def _write_shard(folder: Path) -> None:
-    (folder / "shards").mkdir()
-    (folder / "shards" / "one.jsonl").write_text(_SHARD)
-    os.utime(folder / "shards" / "one.jsonl", (1, 1))
-
-
-def changed_archive(content: bytes, rng: random.Random) -> bytes:
-    """A chunk of a journal with other arrays or another tree, and a digest that fits."""
-    try:
-        with np.load(io.BytesIO(content[32:])) as archive:
-            arrays = {name: archive[name] for name in archive.files}
-        name = rng.choice([*arrays, "tree"])
-        if name == "tree":
-            tree = mutated({"tree.json": arrays["tree"].tobytes()}, rng)["tree.json"]
-            arrays["tree"] = np.frombuffer(tree, np.uint8)
-        else:
-            arrays[name] = _changed_array(arrays[name], rng)
-        out = io.BytesIO()
-        np.savez(out, **arrays)
-        return hashlib.sha256(out.getvalue()).digest() + out.getvalue()
-    except (ValueError, KeyError, OSError, EOFError, zipfile.BadZipFile):
-        raise Unfit from None
-
-
-def _changed_array(array: Any, rng: random.Random) -> Any:
-    kind = rng.randrange(4)
-    if kind == 0 and array.size:
-        array = array.copy()
-        bits = array.reshape(-1).view(np.uint8)
-        bits[rng.randrange(len(bits))] = rng.randrange(256)
-        return array
-    if kind == 1:
-        return array.astype(rng.choice(["<i4", "<i8", "<f8", "<u1", "<f4", "S3", "?"]))
-    if kind == 2:
-        return array.reshape(-1)[: rng.randint(0, array.size)]
-    return array.reshape(rng.choice([(1, *array.shape), (-1,), (*array.shape, 1)]))
-
-
-@target("journal", seeds=_journals, mutators={".chunk": [changed_archive] * 4}, seconds=20)
-def journal(folder: Path) -> None:
-    """A run that is taken up from a journal."""
-    with tempfile.TemporaryDirectory() as place:
-        _write_shard(Path(place))
-        shutil.copytree(folder, Path(place, "work"))
-        (Path(place, "work") / "manifest.json").write_bytes(_with_place(folder, place))
-        _resumed(Path(place))
-
-
-def _with_place(folder: Path, place: str) -> bytes:
-    """The manifest with the paths of this place instead of those of the place where it was written."""
-    manifest = folder / "manifest.json"
-    content = manifest.read_bytes() if manifest.is_file() else b"{}"
-    return re.sub(rb"/[^\"]*(?=/shards/one)", place.encode(), content)
 
 
 # Judges and encoders.

@@ -80,7 +80,6 @@ PATHS: dict[str, Callable[[Any], object]] = {
     "Run.save": lambda value: evaluated(TEXTS).save(value),
     "report": lambda value: dialeval.report(evaluated(TEXTS), value),
     "output": lambda value: evaluated(TEXTS, output=value),
-    "resume": lambda value: evaluated(LINES, resume=value),
 }
 
 

@@ -39,7 +39,6 @@ def sample_of(
         format=1,
         seed=7,
         unit="contexts",
-        independent=independent,
         stratify=[],
         systems={name: SavedSystem(2000, 2000, DIGEST) for name in systems},
         strata={"all": stratum},

@@ -51,9 +51,7 @@ def test_figures_of_systems_and_of_the_difference() -> None:
     "settings",
     [
         {"stratify": ["turn"]},
-        {"stratify": ["system"]},
         {"dialogues": True},
-        {"dialogues": True, "independent": True},
     ],
     ids=str,
 )
@@ -403,7 +401,7 @@ def test_as_many_as_the_formula_says(rows: int, r: float) -> None:
 
 def of_all(run: Run) -> tuple[Sample, list[dict[str, object]]]:
     """A sample of all rows of a run, and ratings of them."""
-    drawn = dialeval.sample(run, sum(len(result.table or ()) for result in run.values()), independent=True)
+    drawn = dialeval.sample(run, sum(len(result.table or ()) for result in run.values()))
     scores = [{"overall": 1.0 + (row.place + (row.system == "b")) % 4} for row in drawn.responses]
     return drawn, [
         {"id": row.id, "rater": "ann", "scores": each} for row, each in zip(drawn.responses, scores, strict=True)

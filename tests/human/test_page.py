@@ -52,7 +52,7 @@ def test_gold_questions_look_like_the_others() -> None:
 
 
 def test_without_common_contexts_nothing_can_be_compared() -> None:
-    with pytest.raises(SettingError, match="without --independent"):
+    with pytest.raises(SettingError, match="no context was answered by two"):
         collect_things(sample_of(independent=True), Form(compare=True))
 
 

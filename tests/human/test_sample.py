@@ -62,7 +62,7 @@ def test_all_systems_are_rated_on_the_same_contexts() -> None:
     assert by_system["a"] == by_system["b"]
     assert {row.probability for row in drawn.responses} == {20 / 180}
     design = drawn.design
-    assert (design.unit, design.independent, design.level) == ("contexts", False, "turn")
+    assert (design.unit, design.level) == ("contexts", "turn")
     assert (design.seed, design.stratify, design.format) == (12345, [], 1)
     assert {name: (each.rows, each.dialogues) for name, each in design.systems.items()} == {
         "a": (180, 60),
@@ -96,25 +96,7 @@ def test_samples_of_a_run_have_no_id_in_common() -> None:
     assert [row.id for row in dialeval.sample(RUN, 30).responses] == [row.id for row in drawn[0].responses]
 
 
-def test_apart_draws_from_each_system_by_itself() -> None:
-    drawn = dialeval.sample(RUN, 40, independent=True)
-    rows = {name: {row.place for row in drawn.responses if row.system == name} for name in "ab"}
-    assert len(drawn.responses) == 40
-    assert rows["a"] != rows["b"]
-    assert (drawn.design.unit, drawn.design.independent) == ("responses", True)
-    strata = drawn.design.strata["all"]
-    assert (strata.units, strata.drawn_units, strata.responses, strata.drawn_responses) == (360, 40, 360, 40)
-    whole = dialeval.sample(RUN, 36, independent=True, dialogues=True)
-    assert Counter((row.system, row.dialog_id) for row in whole.responses) == dict.fromkeys(
-        ((row.system, row.dialog_id) for row in whole.responses), 3
-    )
-    strata = whole.design.strata["all"]
-    assert (strata.units, strata.drawn_units, strata.responses, strata.drawn_responses) == (120, 12, 360, 36)
-
-
-def test_strata_of_systems_and_turns() -> None:
-    drawn = dialeval.sample(RUN, 60, stratify=["system"])
-    assert Counter(row.system for row in drawn.responses) == {"a": 30, "b": 30}
+def test_strata_of_turns() -> None:
     drawn = dialeval.sample(RUN, 60, stratify=["turn"])
     assert Counter(row.turn for row in drawn.responses) == {0: 20, 1: 20, 2: 20}
     assert set(drawn.design.strata) == {f"turn={turn}" for turn in (0, 1, 2)}
@@ -125,10 +107,6 @@ def test_strata_of_systems_and_turns() -> None:
         assert row.probability == pytest.approx(stratum.drawn_units / stratum.units)
     again = find_strata(RUN, drawn)
     assert all(again[row.system][row.place] == row.stratum for row in drawn.responses)
-    apart = dialeval.sample(RUN, 60, stratify=["system", "turn"])
-    assert find_strata(RUN, apart) == {
-        name: [f"system={name}, turn={turn}" for _ in range(60) for turn in range(3)] for name in "ab"
-    }
     assert find_strata(RUN, dialeval.sample(RUN, 60)) == {name: ["all"] * 180 for name in "ab"}
 
 
@@ -179,8 +157,7 @@ def test_logs_with_some_dialogues_in_common_are_sampled_together() -> None:
 def test_systems_with_other_rows_are_drawn_from_apart() -> None:
     other, _ = run_of(dialogues=20)
     run = Run({"a": RUN["a"], "c": other["a"]}, "0")
-    for independent in (False, True):
-        assert abs(len(dialeval.sample(run, 24, independent=independent).responses) - 24) <= 1
+    assert abs(len(dialeval.sample(run, 24).responses) - 24) <= 1
 
 
 def test_roles_come_along(tmp_path: Path) -> None:
@@ -215,7 +192,7 @@ def test_strata_by_a_field_that_the_run_kept() -> None:
     }
     assert all(row.stratum == f"topic={topics[row.place % 2]}" for row in drawn.responses)
     assert set(dialeval.sample(run, 20, stratify=["tags"]).design.strata) == {"tags=none", "tags=x", "tags=x + y"}
-    with pytest.raises(SettingError, match="there are system, turn, topic, tags"):
+    with pytest.raises(SettingError, match="there are turn, topic, tags"):
         dialeval.sample(run, 20, stratify=["mood"])
 
 

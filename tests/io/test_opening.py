@@ -14,11 +14,9 @@ from dialeval.core.errors import DataError, Problem
 from dialeval.io import opening
 from dialeval.io.opening import (
     LimitedStream,
-    change_times,
     check_lines,
     open_unpacked,
     read_bytes,
-    size_of,
     stem_of,
     unpacked_limit,
 )
@@ -191,13 +189,3 @@ def test_very_many_short_lines() -> None:
         DataError, match="x: has 4,194,304 lines of less than 4 bytes on average; remove the empty lines"
     ):
         check_lines(4_194_305, 4 * 4_194_305 - 1, "x")
-
-
-def test_times_of_change(tmp_path: Path) -> None:
-    (tmp_path / "a").write_text("x")
-    status = (tmp_path / "a").stat()
-    assert change_times(str(tmp_path / "a")) == (str(status.st_mtime_ns), str(status.st_ctime_ns))
-    storage = pytest.importorskip("fsspec").filesystem("memory")
-    storage.pipe_file("/times/a.txt", b"hello")
-    assert change_times("memory://times/a.txt") == (str(storage.ukey("/times/a.txt")),) * 2
-    assert size_of("memory://times/a.txt") == 5

@@ -15,7 +15,7 @@ from dialeval.io.ratings import digest_ratings, read_ratings
 from dialeval.judges import training
 from dialeval.judges.adem import load_adem, open_judge
 from dialeval.judges.attacks import attack_systems, read_attacked
-from dialeval.judges.schemas import Calibration, TextEncoder
+from dialeval.judges.schemas import Calibration, JudgeEncoder
 from dialeval.judges.training import round_numbers, sample_rows, train
 from dialeval.metrics.encoder_files import find_encoder
 from judges.test_adem_commands import written
@@ -128,7 +128,7 @@ def test_a_calibration_divides_by_no_0(beta: float) -> None:
 
 def test_numbers_of_a_saved_encoder_have_limits() -> None:
     for tokens in (0, 1 << 24):
-        assert msgspec.convert({"name": "e", "digest": "d", "tokens": tokens}, TextEncoder).tokens == tokens
+        assert msgspec.convert({"name": "e", "digest": "d", "tokens": tokens}, JudgeEncoder).tokens == tokens
     for tokens in (-1, (1 << 24) + 1):
         with pytest.raises(msgspec.ValidationError):
-            msgspec.convert({"name": "e", "digest": "d", "tokens": tokens}, TextEncoder)
+            msgspec.convert({"name": "e", "digest": "d", "tokens": tokens}, JudgeEncoder)

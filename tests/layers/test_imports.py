@@ -180,7 +180,7 @@ ALLOWED = {
     "suites/multiwoz/pack.py": IN_A_FOLDER_THAT_IS_RENAMED,
     "io/packs.py": IN_A_FOLDER_THAT_IS_RENAMED,
     "io/vectors.py": IN_A_FOLDER_THAT_IS_RENAMED,
-    "core/states.py": "to memory",
+    "core/fold.py": "to memory",
 }
 WRITERS = {"write_bytes", "write_text", "rename", "tofile", "save_file", "copyfile", "copytree", "copy2", "move"}
 NUMPY_WRITERS = {"save", "savez", "savez_compressed", "savetxt"}

@@ -20,8 +20,7 @@ from dialeval.core.arrays import Floats, Ints
 from dialeval.core.batch import Batch
 from dialeval.core.columns import NumberColumn
 from dialeval.core.errors import SettingError
-from dialeval.core.validation import InvalidError
-from dialeval.metrics.counting import CountMetric, Flags, Per, SummedCounts, corpus_error, sum_by_dialogue
+from dialeval.metrics.counting import CountMetric, Flags, Per, corpus_error, sum_by_dialogue
 from dialeval.metrics.words import Length
 from dialeval.text.vocabulary import Vocabulary
 from metrics import twins
@@ -233,12 +232,3 @@ def test_the_error_of_a_corpus_value_is_nearly_that_of_the_jackknife() -> None:
     values = without[:, 0] / without[:, 1]
     assert found is not None
     assert found.error == pytest.approx(math.sqrt(79 / 80 * ((values - values.mean()) ** 2).sum()), rel=0.02)
-
-
-def test_counts_out_of_a_file_are_those_that_rows_can_have() -> None:
-    moments = Share().partial(batch_of([(1, 2), (2, 3)])).state.moments
-    largest = SummedCounts.from_plain((0, (1 << 62) - 1), moments, {2: (1, 3, 5, (1 << 200) - 1, 8, 9)})
-    assert largest.clusters[2][3] == (1 << 200) - 1
-    for counts, sums in (((0, 1 << 62), 5), ((-1, 3), 5), ((True, 3), 5), ((1, 3), 1 << 200), ((1, 3), -(1 << 200))):
-        with pytest.raises(InvalidError):
-            SummedCounts.from_plain(counts, moments, {2: (1, 3, 5, sums, 8, 9)})

@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 import dialeval
 from dialeval.analysis.values import cut
 from dialeval.core.fold import Analytic
-from dialeval.core.validation import InvalidError
 from dialeval.engine.intervals import IntervalChoice
 from dialeval.metrics.trials import PassAt, PassHat, TaskCounts, TaskVariance, TrialVariance
 
@@ -106,23 +105,6 @@ def test_slices_have_the_interval_of_an_evaluation() -> None:
     for key, estimate in alone.items():
         assert part[key].interval == estimate.interval
         assert part[key].interval_by == estimate.interval_by
-
-
-def test_counts_of_tasks_out_of_a_file_are_checked() -> None:
-    state = TaskCounts({"a": (3, 2)}, 1, 0)
-    assert TaskCounts.from_plain(state.counts, state.others, state.unjudged) == state
-    assert TaskCounts.from_plain({"a": (2, 2), "b": (0, 0)}, 0, 3) == TaskCounts({"a": (2, 2), "b": (0, 0)}, 0, 3)
-    assert TaskCounts() == TaskCounts({}, 0, 0)
-    wrong: list[tuple[dict[Any, Any], Any, Any]] = [
-        ({"a": (1, 2)}, 0, 0),
-        ({"a": (-1, -1)}, 0, 0),
-        ({"a": (1.0, 1)}, 0, 0),
-        ({}, -1, 0),
-        ({}, 0, "1"),
-    ]
-    for parts in wrong:
-        with pytest.raises(InvalidError, match="no tasks"):
-            TaskCounts.from_plain(*parts)
 
 
 def test_a_reward_is_a_pass_where_it_is_one() -> None:

@@ -16,8 +16,7 @@ from dialeval.core.fold import Estimate
 from dialeval.core.result import Result, Run
 from dialeval.reports.charts import FigureFormat
 from dialeval.reports.drawings import KINDS, write_figures
-from dialeval.reports.html import render
-from reports.test_html import HOSTILE, Page, estimate, result
+from reports.test_html import HOSTILE, Page, estimate, render, result
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -17,8 +17,7 @@ from dialeval.core.fold import Estimate, Level
 from dialeval.core.result import Result, Run
 from dialeval.core.rowtable import RowTable
 from dialeval.reports import explorer as module
-from dialeval.reports.html import render
-from reports.test_html import Page
+from reports.test_html import Page, render
 
 HERE = sample_data.folder()
 

@@ -8,8 +8,11 @@ import itertools
 import json
 import math
 import re
+from collections.abc import Sequence
 from html.parser import HTMLParser
-from typing import TYPE_CHECKING
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
 
 import numpy as np
 import pytest
@@ -22,13 +25,16 @@ from dialeval.core.result import Result, Run, load
 from dialeval.core.rowtable import RowTable
 from dialeval.core.signature import Signature
 from dialeval.reports import markup
-from dialeval.reports.html import COMMANDS, make_html, render, report
-
-if TYPE_CHECKING:
-    from pathlib import Path
+from dialeval.reports.html import make_html, report
 
 VOID = {"meta", "line", "circle", "rect", "polyline", "polygon", "path"}
 HOSTILE = """<script>alert(1)</script>'"><img src=x onerror="alert(2)">&amp;\u202e\x00\udc80"""
+
+
+def render(runs: Run | Sequence[Run], command: str | None = None, **settings: Any) -> str:
+    """The page of runs as text."""
+    with TemporaryDirectory() as folder:
+        return report(runs, Path(folder, "report.html"), command, **settings).read_text(encoding="utf-8")
 
 
 class Page(HTMLParser):
@@ -225,7 +231,7 @@ def test_titles_are_text() -> None:
 
 
 def test_commands_come_before_that_of_the_page() -> None:
-    shown = Page(render(Run({"a": result()}, "1.2", details={COMMANDS: ["made it"]}), "wrote it")).text
+    shown = Page(render(Run({"a": result()}, "1.2", details={"command": "made it"}), "wrote it")).text
     assert 0 < shown.index("made it") < shown.index("wrote it")
     assert "Use dialeval 1.2" in shown
     assert "Run it again" not in Page(render(Run({"a": result()}, "0"))).text

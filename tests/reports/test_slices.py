@@ -16,9 +16,8 @@ from dialeval import sample_data
 from dialeval.analysis.slices import Slices, compare_slices
 from dialeval.core.result import Run
 from dialeval.multiwoz import evaluate
-from dialeval.reports.html import render
 from dialeval.reports.slices import choose_keys, lay_out, list_notes, state_losses
-from reports.test_html import HOSTILE, Page
+from reports.test_html import HOSTILE, Page, render
 
 
 @pytest.fixture(scope="module")

@@ -14,9 +14,9 @@ from dialeval.core.fold import Estimate
 from dialeval.core.result import Result, Run
 from dialeval.core.rowtable import RowTable
 from dialeval.core.signature import Signature
-from dialeval.reports.html import render, report
+from dialeval.reports.html import report
 from dialeval.reports.summary import read_difference
-from reports.test_html import HOSTILE, Page
+from reports.test_html import HOSTILE, Page, render
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -17,7 +17,6 @@ from dialeval.stats.correlation import (
     kurtosis,
     measure_ceiling,
     pearson,
-    rank_values,
     scale_to_unit,
 )
 
@@ -91,10 +90,6 @@ def test_a_spread_of_rounding_errors_is_none() -> None:
 def test_perfect_correlation() -> None:
     points = Points(np.arange(6.0), -np.arange(6.0), np.arange(6))
     np.testing.assert_allclose(points.correlate(), [-1, -1, -1])
-
-
-def test_equal_values_share_their_rank() -> None:
-    assert rank_values(np.array([5.0, 1.0, 5.0, 2.0])).tolist() == [3.5, 1.0, 3.5, 2.0]
 
 
 def test_within_one_keeps_every_digit() -> None:

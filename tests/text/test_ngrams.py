@@ -20,7 +20,6 @@ from dialeval.core import arrays
 from dialeval.core.arrays import Ints, offsets_of
 from dialeval.core.columns import RaggedColumn, TextColumn
 from dialeval.core.contributions import ClusteredRows, Resamples, RowWords
-from dialeval.core.validation import InvalidError
 from dialeval.text import ngrams
 from dialeval.text.ngrams import NgramColumn, NgramCounts, NgramValues, count_ngrams, row_sums
 from dialeval.text.row_digests import digest_lists, digest_prompts
@@ -277,44 +276,3 @@ print(peak() - before)
 def test_merging_large_counts_takes_little_memory() -> None:
     done = subprocess.run([sys.executable, "-c", PEAK], capture_output=True, text=True, check=True)
     assert int(done.stdout) < 60_000_000
-
-
-def plain_bigrams(**changes: object) -> NgramCounts:
-    """Counts of `a bb` and `bb a`, but for the changes."""
-    parts: dict[str, object] = {
-        "n": 2,
-        "data": np.frombuffer(b"abb", np.uint8),
-        "lengths": np.array([1, 2]),
-        "keys": np.array([[1], [1 << 32]]),
-        "counts": np.array([3, 1], np.int32),
-    }
-    return NgramCounts.from_plain(*{**parts, **changes}.values())  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"data": np.zeros(3, np.int8)}, "holds int8 of shape"),
-        ({"lengths": np.array([1, 2], np.int32)}, "holds int32 of shape"),
-        ({"keys": np.zeros((2, 2), np.int64)}, "holds int64 of shape"),
-        ({"n": 3}, "holds int64 of shape"),
-        ({"counts": np.ones(3, np.int32)}, "holds int32 of shape"),
-        ({"counts": np.ones(2, np.float64)}, "no n-grams have these counts"),
-        ({"counts": np.array([1, 0], np.int32)}, "no n-grams have these counts"),
-        ({"n": 0, "keys": np.empty((2, 0), np.int64)}, "no n-grams have these counts"),
-        ({"lengths": np.array([4, -1])}, "words have other lengths"),
-        ({"lengths": np.array([1, 1])}, "words have other lengths"),
-        ({"lengths": np.array([2**62, 2**62, 2**62, 2**62 + 3])}, "words have other lengths"),
-        ({"keys": np.array([[1], [2 << 32]])}, "words that are not there"),
-        ({"keys": np.array([[1], [1 << 32 | 2]])}, "words that are not there"),
-        ({"keys": np.array([[1], [-1 << 32]])}, "words that are not there"),
-        ({"n": 1}, "words that are not there"),
-        ({"n": 1, "keys": np.array([[0], [2]])}, "words that are not there"),
-        ({"data": np.frombuffer(b"aaa", np.uint8), "lengths": np.array([1, 1, 1])}, "words are repeated"),
-        ({"keys": np.array([[1], [1]])}, "out of order"),
-        ({"keys": np.array([[1 << 32], [1]])}, "out of order"),
-    ],
-)
-def test_plain_arrays_that_are_no_counts(changes: dict[str, object], message: str) -> None:
-    with pytest.raises(InvalidError, match=message):
-        plain_bigrams(**changes)

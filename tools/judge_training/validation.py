@@ -121,7 +121,7 @@ def train_and_validate(
     attacks = attack_rated(Judge(weights, vectors), read_ratings(tests) if tests else rated)
     saved = asdict(found)
     facts = {
-        **weights.facts,
+        **{name: weights.facts[name] for name in ("data", "settings")},  # `make_checkpoint.py rows` writes the rows
         "validation": round_numbers({name: saved[name] for name in ("sets", "mean", "resamples")}),
         "attacks": round_numbers([asdict(result) for result in attacks]),
     }

@@ -770,22 +770,24 @@ def find_best_systems(
             top = max(known) if better == "higher" else min(known)
             best[key] = [name for name, mean in of.items() if mean == top]
     pairs = sum(math.comb(len(means[key]), 2) for key in best)
+    ranking = None if comparison is None else comparison.ranking
     if comparison is not None and len(real) == 2:
         best = {key: list(means[key]) for key in best}
     elif tested and 0 < sum(len(means[key]) - 1 for key in best) <= MOST_TESTS:
         try:
-            compared = {key: _compare_with_best(real, key, names, pairs) for key, names in best.items()}
+            others = {key: names for key, names in best.items() if ranking is None or key != ranking.key}
+            compared = {key: _compare_with_best(real, key, names, pairs) for key, names in others.items()}
         except SettingError:  # the run does not know its rows
             compared, pairs = {}, 0
-        if any(design.name == "unpaired" for each in compared.values() for design in each.designs.values()):
+        designs = [each.designs.values() for each in (comparison, *compared.values()) if each is not None]
+        if any(design.name == "unpaired" for of in designs for design in of):
             return Best({}, 0)
-        for key, found in compared.items():
-            rows = [row for row in found.differences if row.key == key and row.system not in best[key]]
+        for key, each in compared.items():
+            rows = [row for row in each.differences if row.key == key and row.system not in best[key]]
             undecided = (row for row in rows if row.p * pairs >= DEFAULT_ALPHA or row.left_out is not None)
             best[key] += [row.system for row in undecided]
     else:
         pairs = 0
-    ranking = None if comparison is None else comparison.ranking
     if ranking is not None and ranking.key in best:
         first = {name for group in ranking.groups if ranking.systems[0] in group for name in group}
         best[ranking.key] = [name for name in ranking.systems if name in first]

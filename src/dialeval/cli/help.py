@@ -23,29 +23,26 @@ _MOST_USED = 3
 
 _SECTIONS: Mapping[str, str] = {
     "Input": "references contexts input data split schema train-schema train vocabulary vectors field separator shards "
-    "system-prompts role skip-invalid keep-reasoning human sample pairs ratings form db systems adjudicated "
-    "any-scores eos no-eos development part "
-    "fallback checks from data-add:address rate-serve:raters score:dialogues score:scores key "
-    "judge-train:dialogues",
-    "Metrics": "metrics tokenizer bleu-smoothing judge-dir encoder baselines bleu success richness dst "
-    "strict completion model dst-unify-booking dst-exact dst-ignore-dontcare "
-    "names ratio match lenient threshold aligner lsdscc:n judge quality metric all "
-    "lexicalized groups joint-across-turns macro error-categories labels",
+    "system-prompts role skip-invalid keep-reasoning human sample pairs ratings form db systems adjudicated any-scores "
+    "eos no-eos development part fallback checks from data-add:address rate-serve:raters score:dialogues score:scores "
+    "key",
+    "Metrics": "metrics tokenizer bleu-smoothing judge-dir encoder baselines bleu success richness dst strict "
+    "completion model dst-unify-booking dst-exact dst-ignore-dontcare names ratio match lenient threshold aligner "
+    "lsdscc:n judge quality metric all lexicalized groups joint-across-turns macro error-categories labels",
     "Language model": "llm-endpoint llm-model rubric llm-mode llm-samples llm-option llm-concurrency llm-timeout "
-    "llm-preset llm-auth llm-header llm-ca llm-served-model probe "
-    "llm-retries max-requests max-tokens llm-price llm-cache llm-replay llm-key-env system-model show-prompt row",
-    "Statistics": "intervals confidence resamples seed alpha trials test design weight adjust detect sequential "
-    "trend compare baseline by cluster replicate level population raters assume-random correlation std "
-    "sample:width length position below above",
-    "Sampling": "n stratify dialogues independent plan",
-    "Training": "steps batch-size learning-rate rating-steps rank license strength response-strength turns tokens "
-    "breakdown",
+    "llm-preset llm-auth llm-header llm-ca llm-served-model probe llm-retries max-requests max-tokens llm-price "
+    "llm-cache llm-replay llm-key-env system-model show-prompt row",
+    "Statistics": "intervals confidence resamples seed alpha trials design weight adjust detect sequential trend "
+    "compare baseline by cluster replicate level population raters assume-random correlation std sample:width length "
+    "position below above",
+    "Sampling": "n stratify dialogues plan",
+    "Training": "rank license strength response-strength turns tokens",
     "Server": "host port per-row",
     "Output": "output save force format percent transpose row-scores open title card figure figures "
     "report:width disputed failures multiwoz:dialogues breakdown:turns adjudicate "
     "most progress details verbose label width spread rename appendix bib to version help",
     "Checks": "fail-under fail-over allow-missing no-worse-than margin",
-    "Scale": "threads jobs engine address resume",
+    "Scale": "threads jobs engine address",
 }
 """By section its options; those that are in several sections follow the name of a command, as in `lsdscc:n`."""
 SECTIONS = {flag: title for title, flags in _SECTIONS.items() for flag in flags.split()}

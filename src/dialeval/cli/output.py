@@ -479,11 +479,6 @@ class Meter:
         self.total = done.rows if done.share == 1 else done.total
         self.show()
 
-    def update_steps(self, done: int, total: int | None) -> None:
-        """Take over how many steps of other work are done."""
-        self.rows, self.total, self.share = done, total, done / total if total else 0.0
-        self.show()
-
     def to_dict(self) -> dict[str, float | None]:
         """Return the fields of a JSON line."""
         spent = max(time.monotonic() - self._start, 1e-9)

@@ -27,7 +27,7 @@ _FILES = ("responses", "contexts", "dialogues", "scores", "train", "vocabulary",
     "dialeval score outputs/ -r references.txt -f latex --percent",
     "dialeval score outputs/ -r references.txt -m dialog-eval --train train.txt --vectors glove-6b",
     "dialeval score rows.jsonl --field response=answer --by topic,turn",
-    "dialeval score 'logs/2026-*.jsonl' --jobs 8 --resume work/ -o results/",
+    "dialeval score 'logs/2026-*.jsonl' --jobs 8 -o results/",
     "dialeval score rows.jsonl -m llm --llm-endpoint http://localhost:8000/v1 --llm-model NAME --rubric reply",
 )
 @options.responses()
@@ -58,7 +58,6 @@ _FILES = ("responses", "contexts", "dialogues", "scores", "train", "vocabulary",
 @options.option("--jobs", "Read in chunks, in this many processes.", click.IntRange(min=1))
 @options.option("--engine", "Where to run.  [default: local]", options.Choice(["local", "ray"]))
 @options.option("--address", "An existing Ray cluster, such as auto or ray://host:10001.")
-@options.option("--resume", "Folder for finished chunks; an interrupted run continues from it.", options.FOLDER)
 @options.option("--row-scores/--no-row-scores", "With -o: save one value per response.", default=True)
 @options.compared
 @options.margins
@@ -175,9 +174,9 @@ def _evaluate(
     if over and (intervals.is_resampled or as_there):
         flag = "--cluster" if cluster is not None else "--replicate"
         raise click.UsageError(f"{flag} has intervals by formula; leave --intervals and -f metrics-txt out")
-    threads, row_scores, resume = (inputs.pop(name) for name in ("threads", "row_scores", "resume"))
+    threads, row_scores = (inputs.pop(name) for name in ("threads", "row_scores"))
     workers = _make_engine(engine, jobs, address, threads)
-    scoring = Options(engine=workers if jobs or engine else None, row_scores=row_scores, resume=resume)
+    scoring = Options(engine=workers if jobs or engine else None, row_scores=row_scores)
     sources = (inputs["responses"], inputs["references"], inputs["contexts"])
     chunked = is_chunked(*sources, reading.shards, scoring, large_too=not needs_all_rows)
     if chunked and needs_all_rows:
@@ -194,7 +193,6 @@ def _evaluate(
                 engine=workers if chunked else None,
                 threads=threads,
                 row_scores=row_scores,
-                resume=resume,
                 force=force,
                 details={"command": out.quote_command()} if chunked else None,
                 progress=meter.update_run,

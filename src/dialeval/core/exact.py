@@ -20,7 +20,6 @@ import numpy as np
 
 from dialeval.core.arrays import Floats, Ints
 from dialeval.core.errors import DialevalError
-from dialeval.core.validation import InvalidError
 
 # Sums of clusters, from which clustered standard errors are computed, in a form that merges exactly.
 #
@@ -64,19 +63,6 @@ def merge_sums(left: BySize, right: BySize) -> BySize:
         sums_before = both.get(size)
         both[size] = sums if sums_before is None else tuple(map(int.__add__, sums_before, sums))
     return both
-
-
-def check_clusters(clusters: object, width: int, scored: int) -> None:
-    """Raise InvalidError unless these are sums of clusters: `width` numbers each, `scored` rows in all."""
-    length = 1 + width + width * (width + 1) // 2
-    if not isinstance(clusters, dict):
-        raise InvalidError("sums of clusters are not by size")
-    for size, sums in clusters.items():
-        whole = type(size) is int and type(sums) is tuple and all(type(number) is int for number in sums)
-        if not whole or len(sums) != length or size < 1 or sums[0] < 1:
-            raise InvalidError("sums of clusters are not of that form")
-    if clusters and sum(size * sums[0] for size, sums in clusters.items()) != scored:
-        raise InvalidError("clusters do not have as many rows as are scored")
 
 
 def sum_by_size(sums: Ints, sizes: Ints) -> BySize:
@@ -176,8 +162,6 @@ def _count_clusters(sums: Mapping[int, Sequence[int]]) -> tuple[int, int, float]
 UNIT_EXPONENT = 1126
 """Sums are integers in units of 2**-UNIT_EXPONENT: the lowest bit that a subnormal's 53-bit mantissa can carry here."""
 
-_LARGEST = int(np.finfo(np.float64).max) << UNIT_EXPONENT
-"""The largest float, in units."""
 _MANTISSA = 2.0**53
 _LIMB_BITS = 18
 _LIMB_MASK = (1 << _LIMB_BITS) - 1
@@ -295,16 +279,6 @@ class Moments:
             sizes = np.diff(np.concatenate(([0], np.cumsum(present)))[dialogues])
             clusters = exact_sums_by_cluster(scored, sizes[sizes > 0])
         return cls(len(items), len(scored), total, squares, clusters)
-
-    @classmethod
-    def from_plain(cls, rows: int, scored: int, total: int, squares: int, clusters: BySize) -> Moments:
-        """Make moments from a file; InvalidError where no column has them."""
-        check_clusters(clusters, 1, scored)
-        sums = [(1, scored, total, squares), *((size, *numbers) for size, numbers in clusters.items())]
-        for size, count, own_total, own_squares in sums:
-            if not (0 <= scored <= rows and own_total**2 <= own_squares * count <= (count * size * _LARGEST) ** 2):
-                raise InvalidError("no values have these sums")
-        return cls(rows, scored, total, squares, clusters)
 
     def __add__(self, other: Moments) -> Moments:
         return Moments(

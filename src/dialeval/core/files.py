@@ -273,11 +273,6 @@ def _version(manifest: Path) -> tuple[int, int] | None:
         return None
 
 
-def is_unfinished(name: str) -> bool:
-    """Return whether a file or folder of this name is not finished."""
-    return bool(_UNFINISHED.fullmatch(name) or _WAITING.fullmatch(name))
-
-
 def sweep(folder: Path) -> None:
     """Remove unfinished files of killed processes that are more than a day old."""
     with suppress(OSError):

@@ -27,7 +27,6 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
-import msgspec
 import numpy as np
 import numpy.typing as npt
 
@@ -63,7 +62,6 @@ _DIGEST = "digest/"
 _FIELD = "field/"
 """Before the name of a field that was kept: a field may have the name of any other column."""
 _OBJECTS = tuple(map(str, (inputs.TRIALS, inputs.CALLS, inputs.EXPECTED_CALLS)))
-_OBJECT_LISTS = msgspec.json.Decoder(list[dict[str, Any]])
 _CONTINUES = "_continues"
 """After the name of a column of lists: whether a row has the texts of the row before, and then its own."""
 
@@ -242,9 +240,11 @@ def _text_column(array: pa.Array, continues: pa.Array | None) -> Texts:
 
 
 def _object_column(array: pa.Array) -> FieldColumn:
-    texts = _field_column(array)
+    import msgspec  # slow to import, and few runs have such columns
+
+    texts, decoder = _field_column(array), msgspec.json.Decoder(list[dict[str, Any]])
     try:
-        return FieldColumn.of([_OBJECT_LISTS.decode(text[0]) if text else None for text in texts])
+        return FieldColumn.of([decoder.decode(text[0]) if text else None for text in texts])
     except (msgspec.DecodeError, RecursionError):
         raise InvalidError("a column of objects holds something else") from None
 

@@ -180,27 +180,24 @@ class Cluster(Engine):
         is_ours = any(os.path.abspath(place) == here for place in sys.path)  # noqa: PTH100  ('' is this folder)
         return JobConfig(_client_job=True, _py_driver_sys_path=[here] if is_ours else [])
 
-    def fold(
-        self, job: Job, facts: FactValues, stage: Stage, chunks: Mapping[int, Chunk], alone: bool
-    ) -> Iterator[ChunkResult]:
+    def fold(self, job: Job, facts: FactValues, stage: Stage, chunks: Mapping[int, Chunk]) -> Iterator[ChunkResult]:
         cores = int(self._ray.cluster_resources().get("CPU", 1))
-        parts = max(2, min(cores, MOST_PARTS)) if job.grows(stage) and not alone else 0
+        parts = max(2, min(cores, MOST_PARTS)) if job.grows(stage) else 0
         reference = _JobReference(uuid.uuid4().hex, (self._ray.put(job), self._ray.put(facts)))
         fold = self._ray.remote(num_returns=2 + parts, max_retries=RETRIES)(_fold)
         submit = partial(fold.remote, reference, stage, parts)
         merge = partial(self._ray.remote(max_retries=RETRIES)(_merge).remote, reference, stage)
         trees = [_Tree(merge) for _ in range(parts)]
-        size = 1 if alone else GROUP
         queue = iter(chunks.items())
         ahead: deque[tuple[list[tuple[int, Chunk]], object, list[object]]] = deque()
         while True:
-            while len(ahead) < 1 + -(-2 * cores // size) and (group := list(islice(queue, size))):
+            while len(ahead) < 1 + -(-2 * cores // GROUP) and (group := list(islice(queue, GROUP))):
                 sent = [submit(chunk) for _, chunk in group]
                 for _, _, *pieces in sent:
                     for tree, piece in zip(trees, pieces, strict=True):
                         tree.add(piece)
                 states, items = ([answer[at] for answer in sent] for at in range(2))
-                ahead.append((group, states[0] if size == 1 else merge(False, *states), items))
+                ahead.append((group, merge(False, *states), items))
             if not ahead:
                 break
             group, merged, references = ahead.popleft()

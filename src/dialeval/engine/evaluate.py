@@ -66,7 +66,7 @@ class Reading:
         >>> import dialeval
         >>> lines = ["at nine", "<think>hm</think> no"]
         >>> run = dialeval.evaluate(lines, metrics="length", reading=dialeval.Reading(dialogues=["one", "two"]))
-        >>> run["system"].rows.dialogues
+        >>> run["system"].table.dialogues
         ['one', 'two']
     """
 
@@ -109,7 +109,6 @@ class Execution:
         engine: What runs the work: `Threads`, `Processes` or `Cluster` of `dialeval.engine`.
         threads: The number of threads; None: one per core.
         row_scores: Keep per-row scores.
-        resume: A folder of finished chunks; a run that was interrupted continues from it.
         force: Replace a saved run of other inputs in `output`.
         details: Further data to save with the run, JSON-compatible, by name.
         progress: A function that is called now and then with the work done: `rows`, `total` and `share`.
@@ -126,7 +125,6 @@ class Execution:
     engine: Engine | None = None
     threads: int | None = None
     row_scores: bool = True
-    resume: PathSource | None = None
     force: bool = False
     details: Mapping[str, object] | None = None
     progress: Progress | None = None
@@ -152,7 +150,6 @@ def make_options(
         execution.progress,
         output,
         execution.row_scores,
-        execution.resume,
         execution.chunk_bytes,
         execution.force,
     )
@@ -179,7 +176,7 @@ class _Inputs:
         They are where an input is a pattern or on shared storage, or where an option needs chunks; with `large_too`
         also if they are the lines of one system in a file so large that few would want its rows in memory.
         """
-        asked = options.engine is not None or options.resume is not None or not options.row_scores
+        asked = options.engine is not None or not options.row_scores
         in_many_files = any(is_remote(path) or is_pattern(path) for path in self._list_paths())
         return asked or self.reading.shards or in_many_files or (large_too and self._large)
 
@@ -276,8 +273,8 @@ def evaluate(
     are never changed.
 
     Files of any number and size are read in chunks with bounded memory where a path is a pattern such as
-    `logs/2026-*.jsonl` (one system) or an address that fsspec knows (`s3://...`), or where `shards`, `engine`, `resume`
-    or `row_scores=False` is given (`Reading`, `Execution`). Per-row scores are then not in the returned run; they are
+    `logs/2026-*.jsonl` (one system) or an address that fsspec knows (`s3://...`), or where `shards`, `engine` or
+    `row_scores=False` is given (`Reading`, `Execution`). Per-row scores are then not in the returned run; they are
     saved if there is an `output`.
 
     Args:

@@ -18,13 +18,16 @@ from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, 
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from functools import cache, cached_property, reduce
-from typing import Any, NamedTuple, cast
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from dialeval.core import inputs
 from dialeval.core.account import FAILURES
+from dialeval.core.arrays import Floats, make_unscored_column, release
+from dialeval.core.contributions import KEPT_ROWS, BatchContributions, Contributions, join_batches
 from dialeval.core.errors import DataError, Problem, SettingError, UnsavedRunError, collect_warnings
-from dialeval.core.files import make_workplace
-from dialeval.core.fold import Estimate, Fact, Metric
+from dialeval.core.files import force, make_workplace
+from dialeval.core.fold import Estimate, Fact, Level, Metric
 from dialeval.core.inputs import Input
 from dialeval.core.result import JUDGE_SAMPLING, TRAINED_ON, Result, Run
 from dialeval.core.rowtable import RowTable, RunPart
@@ -40,9 +43,9 @@ from dialeval.engine.plan import (
     with_checks,
 )
 from dialeval.engine.resources import Resources
-from dialeval.engine.stores import ItemStore, Journal, MemoryItems, PartItems
 from dialeval.engine.worker import (
     ChunkResult,
+    ChunkScores,
     Context,
     Engine,
     FactValues,
@@ -54,13 +57,16 @@ from dialeval.engine.worker import (
     Threads,
     open_context,
 )
-from dialeval.io.chunks import Chunk, read_blocks, split_sources
+from dialeval.io.chunks import Chunk, MemoryChunk, read_blocks, split_sources
 from dialeval.io.gathering import no_rows
 from dialeval.io.reading import check_number_of_systems
 from dialeval.io.rows import FieldNames, Rows
 from dialeval.io.sources import Source, Versions
 from dialeval.text.row_digests import digest_rows
 from dialeval.text.vocabulary import Vocabulary
+
+if TYPE_CHECKING:
+    from concurrent.futures import ThreadPoolExecutor
 
 BATCH_ROWS = 1 << 15
 """Rows of a batch: enough that a batch costs little, few enough that its arrays stay in the processor's cache."""
@@ -101,11 +107,91 @@ class Options:
     """A folder to save a run of rows in files in; a run of rows in memory has all it takes to be saved later."""
     row_scores: bool = True
     """Whether scores of rows in files are saved."""
-    resume: str | os.PathLike[str] | None = None
-    """A folder in which the results of chunks are kept."""
     chunk_bytes: int | None = None
     force: bool = False
     """Whether a saved run of other files may be replaced."""
+
+
+# Stores of the per-row scores of chunks, until the run is complete.
+
+
+class ItemStore:
+    """A store that keeps nothing."""
+
+    workplace: str | None = None
+    """A folder in which workers write items; it is deleted when the store is closed."""
+
+    def put(self, number: int, items: ChunkScores) -> None:
+        """Keep the scores of a chunk."""
+
+    def list_parts(self, number: int) -> Sequence[RunPart]:
+        """Return the files with the items of a chunk, in order."""
+        return ()
+
+    def read_columns(self, system: System) -> Mapping[str, Floats]:
+        """Return the items of all rows of a system by key, where they are in memory."""
+        return {}
+
+    def join_contributions(self, system: System) -> dict[str, Contributions]:
+        """Return what the rows of a system add to corpus values, where that is kept."""
+        return {}
+
+
+class MemoryItems(ItemStore):
+    """A store of items in memory, a column per system and key."""
+
+    def __init__(self, chunks: Sequence[Chunk]) -> None:
+        self._chunks = [chunk for chunk in chunks if isinstance(chunk, MemoryChunk)]
+        self._sizes: dict[System, tuple[int, int]] = {}
+        for chunk in self._chunks:
+            dialogues = len(chunk.rows.dialogue_offsets()) - 1
+            ends = (chunk.first_row + len(chunk.rows), chunk.first_dialogue + dialogues)
+            self._sizes[chunk.source, chunk.rows.system] = ends
+        self._columns: dict[System, dict[str, Floats]] = {}
+        self._contributions: dict[System, dict[str, list[BatchContributions]]] = {}
+
+    def put(self, number: int, items: ChunkScores) -> None:
+        chunk = self._chunks[number]
+        for system, values_of_system in items.systems.items():
+            columns, (rows, dialogues) = self._columns.setdefault(system, {}), self._sizes[system]
+            for level, values in values_of_system.values.items():
+                is_turn = level == Level.TURN.value
+                first, size = (chunk.first_row, rows) if is_turn else (chunk.first_dialogue, dialogues)
+                for key, column in values.items():
+                    if key not in columns:  # where a chunk has no values for a key, they stay NaN
+                        columns[key] = make_unscored_column(size)
+                    part = columns[key][first : first + len(column)]
+                    part[:] = column
+                    release(part)
+            if rows <= KEPT_ROWS:
+                parts = self._contributions.setdefault(system, {})
+                # Those of one name are the same for every metric.
+                named = {name: added for by_name in values_of_system.contributions for name, added in by_name.items()}
+                for name, added in named.items():
+                    parts.setdefault(name, []).append(added)
+
+    def read_columns(self, system: System) -> Mapping[str, Floats]:
+        return self._columns.get(system, {})
+
+    def join_contributions(self, system: System) -> dict[str, Contributions]:
+        return {name: join_batches(parts) for name, parts in self._contributions.get(system, {}).items()}
+
+
+class PartItems(ItemStore):
+    """A store of the files that workers wrote; threads wait for the disk while further chunks are folded."""
+
+    def __init__(self, workplace: Path, threads: ThreadPoolExecutor) -> None:
+        self.workplace, self._threads = str(workplace), threads
+        self._parts: dict[int, tuple[RunPart, ...]] = {}
+
+    def put(self, number: int, items: ChunkScores) -> None:
+        self._parts[number] = items.parts
+        for part in items.parts:
+            if isinstance(part.place, str):
+                self._threads.submit(force, Path(part.place))
+
+    def list_parts(self, number: int) -> Sequence[RunPart]:
+        return self._parts[number]
 
 
 @dataclass(frozen=True)
@@ -231,7 +317,7 @@ def run_sources(
                 job = make_job(planner, *settings)
             details |= chosen
             notes |= more
-        store = stack.enter_context(_open_store(options, job, sources, chunks, in_memory))
+        store = stack.enter_context(_open_store(options, chunks, in_memory))
         job = replace(job, workplace=store.workplace)
         totals = _Passes(job, engine, sources, chunks, versions, store, options.progress).run()
         asking.close()  # raises where a language model answered nothing
@@ -307,15 +393,10 @@ def _refuse_missing_columns(
 
 
 @contextmanager
-def _open_store(
-    options: Options, job: Job, sources: Sequence[Source], chunks: Sequence[Chunk], in_memory: bool
-) -> Iterator[ItemStore]:
+def _open_store(options: Options, chunks: Sequence[Chunk], in_memory: bool) -> Iterator[ItemStore]:
     """Open the store for the items of rows."""
     if in_memory:
         yield MemoryItems(chunks)
-    elif options.resume is not None:
-        with Journal.open(options.resume, job, sources, chunks) as journal:
-            yield journal
     elif options.output is not None and options.row_scores:  # they are written where the run is saved
         from concurrent.futures import ThreadPoolExecutor
 
@@ -344,10 +425,8 @@ class _Passes:
         facts: dict[System, dict[Hashable, object]] = {}
         totals: dict[System, SystemState] = {}
         for stage in self.job.stages:
-            # States of one process are over one vocabulary, but for a few where its worker starts again with another;
-            # those that were kept may be of other processes.
-            one = self.engine.in_process and not self.store.keeps_states
-            sums = StateSums(self.job, stage, None if one else Vocabulary())
+            # States of one process are over one vocabulary, but for a few where its worker starts again with another.
+            sums = StateSums(self.job, stage, None if self.engine.in_process else Vocabulary())
             for number, source in enumerate(self.sources):
                 if source.rows is not None:
                     sums.expect((number, source.rows.system))
@@ -362,25 +441,17 @@ class _Passes:
         return totals
 
     def _fold_chunks(self, stage: Stage, facts: FactValues) -> Iterator[ChunkResult]:
-        """Yield the result of every chunk in order, of this run or of one before.
+        """Yield the result of every chunk in order.
 
         Raises:
             DataError: A file is no longer what it was before any of it was read.
         """
-        finished = self.store.list_finished(stage)
-        missing = {number: chunk for number, chunk in enumerate(self.chunks) if number not in finished}
-        new = self.engine.fold(self.job, facts, stage, missing, self.store.keeps_states) if missing else ()
-        kept = [number for number in reversed(range(len(self.chunks))) if number in finished]
         with self.versions.report_changes():
-            for result in new:
+            for result in self.engine.fold(self.job, facts, stage, dict(enumerate(self.chunks))):
                 self.versions.refuse_changed(path for number in result.chunks for path in self.chunks[number].paths)
-                while kept and result.chunks and kept[-1] < result.chunks[0]:
-                    yield ChunkResult((kept[-1],), self.store.read_states(stage, kept.pop()), ())
-                for number, items in zip(result.chunks, result.items, strict=True):
-                    self.store.put(stage, number, result.states, items)
+                for number, items in zip(result.chunks, result.items, strict=True) if stage == "metrics" else ():
+                    self.store.put(number, items)
                 yield result
-        for number in reversed(kept):
-            yield ChunkResult((number,), self.store.read_states(stage, number), ())
 
     def _report(self, stage: Stage, result: ChunkResult) -> None:
         self._work += sum(self.chunks[number].size for number in result.chunks)

@@ -41,7 +41,6 @@ from dialeval.core.columns import TextColumn
 from dialeval.core.errors import NeedError, SettingError
 from dialeval.core.fold import Fact, Metric
 from dialeval.core.inputs import Column, Input
-from dialeval.core.validation import InvalidError, check_array
 from dialeval.engine.resources import explain_missing
 from dialeval.metrics.registry import ALL, GROUP_SETTINGS, GROUPS, PANEL, registry, split_names
 from dialeval.text.ngrams import Hashes, hash_column
@@ -349,17 +348,6 @@ class SeenIds:
     split: Hashes = field(default_factory=lambda: np.empty(0, np.uint64))
     closed: int = 0
     """How many more came back, in parts that are closed."""
-
-    @classmethod
-    def from_plain(cls, hashes: Hashes, split: Hashes, closed: int) -> SeenIds:
-        """Make a state from a file; InvalidError where it is none."""
-        for array in (hashes, split):
-            check_array(array, np.uint64, (None,))
-            if (array[1:] <= array[:-1]).any():
-                raise InvalidError("hashes of dialogues are out of order")
-        if type(closed) is not int or closed < 0:
-            raise InvalidError("no dialogues came back this often")
-        return cls(hashes, split, closed)
 
 
 class SplitDialogues(NamedTuple):

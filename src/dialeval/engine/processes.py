@@ -3,8 +3,7 @@
 A worker has one process and one pipe, and a thread of this process that waits at the pipe. Workers share nothing: no
 queue, no lock. One folds a few chunks at a time. Where it dies (most often killed because memory ran out) its pipe is
 closed, possibly within a message, and its chunks are given to others, one by one. After `TRIES` deaths on the same
-chunk, the last while no other chunk is folded, the run ends with an error that names the chunk. An error in the data
-ends the run at once, with file and line.
+chunk the run ends with an error that names the chunk. An error in the data ends the run at once, with file and line.
 
 States that grow stay out of this process: workers leave parts of them in files of a temporary folder, and merge them
 when all chunks are folded (`worker.cut_states`).
@@ -25,7 +24,7 @@ import threading
 import traceback
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, contextmanager, nullcontext, suppress
+from contextlib import closing, contextmanager, suppress
 from functools import partial
 from itertools import islice
 from multiprocessing import connection, util
@@ -35,7 +34,6 @@ from typing import Any
 
 from dialeval.core.errors import DialevalError
 from dialeval.core.files import write_scratch
-from dialeval.core.states import from_bytes
 from dialeval.engine.worker import (
     ChunkResult,
     ChunkScores,
@@ -87,19 +85,17 @@ class Processes(Engine):
     def __init__(self, jobs: int) -> None:
         self._jobs = jobs
 
-    def fold(
-        self, job: Job, facts: FactValues, stage: Stage, chunks: Mapping[int, Chunk], alone: bool
-    ) -> Iterator[ChunkResult]:
-        parts = PARTS * self._jobs if job.grows(stage) and not alone else 1
+    def fold(self, job: Job, facts: FactValues, stage: Stage, chunks: Mapping[int, Chunk]) -> Iterator[ChunkResult]:
+        parts = PARTS * self._jobs if job.grows(stage) else 1
         files: dict[int, list[str]] = {part: [] for part in range(parts)}
         # Workers end first: a thread that waits for one goes on when it is gone.
         with (
             tempfile.TemporaryDirectory(prefix="dialeval-") as folder,
             ThreadPoolExecutor(self._jobs) as threads,
-            _Workers(self._jobs, job, facts) as workers,
+            _Workers(job, facts) as workers,
         ):
             fold = partial(workers.fold, stage, folder if parts > 1 else None, parts)
-            groups = dict(enumerate(group_chunks(chunks, self._jobs, 1 if alone else GROUP)))
+            groups = dict(enumerate(group_chunks(chunks, self._jobs, GROUP)))
             with closing(map_in_order(threads, self._jobs, fold, groups)) as answered:
                 for _, answers in answered:
                     for numbers, answer in answers:
@@ -114,13 +110,10 @@ class Processes(Engine):
 
 
 class _Workers:
-    """The processes of a stage: as many as are asked for at once, and new ones for those that die."""
+    """The processes of a stage: one for each thread that asks at a time, and new ones for those that die."""
 
-    def __init__(self, most: int, job: Job, facts: FactValues) -> None:
+    def __init__(self, job: Job, facts: FactValues) -> None:
         self._given = pickle.dumps((job, facts))
-        self._most = most
-        self._places = threading.Semaphore(most)
-        self._one_alone = threading.Lock()
         self._lock = threading.Lock()
         self._all: set[_WorkerProcess] = set()
         self._idle: list[_WorkerProcess] = []
@@ -156,37 +149,23 @@ class _Workers:
     def _answer(self, request: tuple[object, ...], failed: str) -> bytes:
         """Return what a worker answers; DialevalError where it dies of the request."""
         cause = ""
-        for tried in range(TRIES):
+        for _ in range(TRIES):
             try:
-                # Others may take the memory that this one lacks.
-                return self._ask(request, alone=tried == TRIES - 1)
+                return self._ask(request)
             except _DeathError as death:
                 cause = _explain_death(death.code)
         raise DialevalError(f"{failed}, {cause}")
 
-    def _ask(self, request: tuple[object, ...], alone: bool = False) -> bytes:
+    def _ask(self, request: tuple[object, ...]) -> bytes:
         """Return what a worker answers; _DeathError where it dies."""
         asked = pickle.dumps(request)
-        with self._hold_place(alone):
-            worker = self._take_worker()
-            try:
-                answer = worker.answer(asked)
-            except _LOST:
-                raise _DeathError(self._bury(worker)) from None
-            self._idle.append(worker)
-            return answer
-
-    @contextmanager
-    def _hold_place(self, alone: bool) -> Iterator[None]:
-        """Hold a place among the workers, or all of them."""
-        places = self._most if alone else 1
-        with self._one_alone if alone else nullcontext():
-            for _ in range(places):
-                self._places.acquire()
+        worker = self._take_worker()
         try:
-            yield
-        finally:
-            self._places.release(places)
+            answer = worker.answer(asked)
+        except _LOST:
+            raise _DeathError(self._bury(worker)) from None
+        self._idle.append(worker)
+        return answer
 
     def _take_worker(self) -> _WorkerProcess:
         """Return a worker that is ready, a new one if there is none."""
@@ -358,8 +337,8 @@ def _fold(
 
 
 def _merge(worker: Worker, stage: Stage, files: list[str]) -> SystemStates:
-    like = worker.job.make_empty_state(stage)
-    return merge_states(worker.job, stage, (from_bytes(Path(file).read_bytes(), like) for file in files), close=True)
+    several = (worker.job.unpack(stage, Path(file).read_bytes()) for file in files)
+    return merge_states(worker.job, stage, several, close=True)
 
 
 def _load_message(content: bytes) -> Any:

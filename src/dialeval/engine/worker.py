@@ -21,10 +21,9 @@ from dialeval.core.columns import ColumnData, FieldColumn, RaggedColumn, SharedC
 from dialeval.core.contributions import BatchContributions
 from dialeval.core.errors import DataError, NeedError, Problem, SettingError, collect_warnings
 from dialeval.core.fingerprint import Fingerprint
-from dialeval.core.fold import Fact, Level, Metric, Reduction, check_column
+from dialeval.core.fold import Fact, Level, Metric, Reduction, check_column, from_bytes, to_bytes, translate_state
 from dialeval.core.inputs import Input
 from dialeval.core.rowtable import PartWriter, RunPart
-from dialeval.core.states import to_bytes, translate_state
 from dialeval.engine.plan import Plan
 from dialeval.engine.resources import Resources
 from dialeval.io.chunks import Chunk, FileChunk, MemoryChunk, RowBlock, read_blocks
@@ -145,10 +144,10 @@ class Job:
         plan = self.plans[source]
         return list(self.list_facts(source)) if stage == "facts" else [*plan.folded, *plan.details.values()]
 
-    def pack(self, stage: Stage, states: SystemStates, *more: object) -> bytes:
-        """Write states, and what goes with them, as bytes; an error names the metric whose state cannot be written."""
+    def pack(self, stage: Stage, states: SystemStates) -> bytes:
+        """Write states as bytes; an error names the metric whose state cannot be written."""
         try:
-            return to_bytes((*more, states) if more else states)
+            return to_bytes(states)
         except SettingError:
             for system, state in states.items():
                 for fold, part in zip(self.list_folds(stage, system[0]), state.states, strict=True):
@@ -158,10 +157,11 @@ class Job:
                         raise SettingError(f"the metric {fold}: {error}") from None
             raise
 
-    def make_empty_state(self, stage: Stage) -> SystemState:
-        """Return a state of no rows, with an object of every class that states of a stage are made of."""
+    def unpack(self, stage: Stage, content: bytes) -> SystemStates:
+        """Read what `pack` wrote: objects of the classes that empty states are made of, and no others."""
         folds = [fold for source in range(len(self.plans)) for fold in self.list_folds(stage, source)]
-        return SystemState(0, tuple(fold.empty() for fold in folds), {"": Fingerprint()})
+        states: SystemStates = from_bytes(content, SystemState(0, tuple(fold.empty() for fold in folds)))
+        return states
 
     def grows(self, stage: Stage) -> bool:
         """Return whether a state of a stage grows with the rows."""
@@ -265,13 +265,8 @@ class Engine(AbstractContextManager["Engine"]):
         return None
 
     @abstractmethod
-    def fold(
-        self, job: Job, facts: FactValues, stage: Stage, chunks: Mapping[int, Chunk], alone: bool
-    ) -> Iterator[ChunkResult]:
-        """Yield the results of numbered chunks, in order, and then those of parts, if states were cut.
-
-        `alone`: each chunk by itself, not merged with its neighbors and not cut.
-        """
+    def fold(self, job: Job, facts: FactValues, stage: Stage, chunks: Mapping[int, Chunk]) -> Iterator[ChunkResult]:
+        """Yield the results of numbered chunks, in order, and then those of parts, if states were cut."""
 
 
 MOST_WORDS = 1 << 22
@@ -465,9 +460,7 @@ class Threads(Engine):
     def __exit__(self, *_: object) -> None:
         self._worker = None
 
-    def fold(
-        self, job: Job, facts: FactValues, stage: Stage, chunks: Mapping[int, Chunk], alone: bool
-    ) -> Iterator[ChunkResult]:
+    def fold(self, job: Job, facts: FactValues, stage: Stage, chunks: Mapping[int, Chunk]) -> Iterator[ChunkResult]:
         if self._worker is None or self._worker.job is not job:
             self._worker = Worker(job)
         worker = self._worker

@@ -35,11 +35,6 @@ _sample = click.option("--sample", type=click.Path(), help="The folder of the sa
 _confidence = click.option("--confidence", type=float, default=0.95, metavar="LEVEL", help="Confidence level.")
 
 
-def _systems(default: str) -> options.Decorator:
-    help_text = f"Only these systems, comma-separated.  [default: {default}]"
-    return click.option("--systems", metavar="NAMES", callback=_split, help=help_text)
-
-
 def _is_run(path: str) -> bool:
     from dialeval.core.rowtable import RUN_FILE
 
@@ -54,10 +49,9 @@ def _is_run(path: str) -> bool:
 @click.argument("run", type=click.Path(exists=True))
 @click.option("-n", "number", type=click.IntRange(min=1), help="Responses to rate, of all systems together.")
 @click.option("-o", "--output", type=options.FOLDER, help="Write sample.json and rows.jsonl into this folder.")
-@_systems("all but floors, ceilings")
-@click.option("--stratify", metavar="NAMES", callback=_split, help="Strata: system, turn, or a field of the run.")
+@click.option("--systems", metavar="NAMES", callback=_split, help="Only these.  [default: all but floors, ceilings]")
+@click.option("--stratify", metavar="NAMES", callback=_split, help="Strata: turn, or a field of the run.")
 @click.option("--dialogues", is_flag=True, help="Sample whole dialogues.")
-@click.option("--independent", is_flag=True, help="Sample each system independently, not the same contexts for all.")
 @options.choice("--level", ["turn", "dialogue"], "What is rated: single responses, or whole conversations.")
 @click.option("--seed", type=options.SEED, default=12345, help="Random seed.")
 @click.option("--plan", is_flag=True, help="Print the sample size for --width; sample nothing.")
@@ -311,7 +305,6 @@ def estimate(run: str, human: tuple[str, ...], output: Path | None, format_: str
 @click.option("--position", is_flag=True, help="Control for the position of the responses: a was shown first.")
 @_raters
 @_cluster
-@_systems("all")
 @_confidence
 @options.field_names("pairs")
 @options.output_file

@@ -117,7 +117,7 @@ class HumanEstimate(RatingEstimate, frozen=True, kw_only=True):
         >>> drawn = dialeval.sample(run, 40)
         >>> ratings = [
         ...     {"id": row.id, "rater": "ann", "scores": {"overall": (4 if row.system == "new" else 2) + row.row % 2}}
-        ...     for row in drawn.rows
+        ...     for row in drawn.responses
         ... ]
         >>> found = dialeval.estimate_ratings(run, ratings, sample=drawn)
         >>> found["new"].ratings, found["new"].value == found["new"].alone
@@ -162,7 +162,7 @@ class HumanEstimates(Tabular, Displayable, Record, frozen=True, kw_only=True, re
         >>> drawn = dialeval.sample(run, 40)
         >>> ratings = [
         ...     {"id": row.id, "rater": "ann", "scores": {"overall": (4 if row.system == "new" else 2) + row.row % 2}}
-        ...     for row in drawn.rows
+        ...     for row in drawn.responses
         ... ]
         >>> found = dialeval.estimate_ratings(run, ratings, sample=drawn)
         >>> found
@@ -257,7 +257,7 @@ def estimate_ratings(
         >>> drawn = dialeval.sample(run, 40)
         >>> ratings = [
         ...     {"id": row.id, "rater": "ann", "scores": {"overall": (4 if row.system == "new" else 2) + row.row % 2}}
-        ...     for row in drawn.rows
+        ...     for row in drawn.responses
         ... ]
         >>> found = dialeval.estimate_ratings(run, ratings, sample=drawn)
         >>> found.differences[0].value, found.differences[0].adjusted_p < 0.05
@@ -381,7 +381,7 @@ class _Study:
     def make_systems(self, values: Floats) -> dict[str, RatedSystem]:
         """Return the rows of every system with ratings and judges; `values`: a mean rating for each rated row."""
         people: dict[str, Floats] = {}
-        answered: dict[int, float] = {}
+        apart, answered = False, dict[int, float]()
         for name, (rated, rows) in self.places.items():
             people[name] = np.full(len(self.tables[name]), np.nan)
             people[name][rows] = values[rated]
@@ -395,7 +395,6 @@ class _Study:
             codes = np.concatenate([self.strata[name][~np.isnan(means)] for name, means in people.items()])
             rated_of = np.bincount(codes, minlength=len(strata)).tolist()
             answered = {code: rated_of[code] / max(part.drawn_responses, 1) for code, part in enumerate(strata)}
-            apart = self.sample.design.independent
         systems = {}
         for number, (name, means) in enumerate(people.items()):
             columns = [collect_row_values(self.run[name], self.tables[name], key, name) for key in self.keys]

@@ -1,8 +1,8 @@
 """Merge the ratings of several raters: inter-annotator agreement, each rater, and the rows to adjudicate.
 
 - Per quality: Krippendorff's alpha (`correlation.measure_ceiling`).
-- Per rater and quality: intra-rater agreement over repeated rows (the fraction of the same answers, and the mean
-  absolute difference), the correlation with the mean of the other raters, and the mean difference to it.
+- Per rater and quality: intra-rater agreement over repeated rows (the fraction of the same answers), the correlation
+  with the mean of the other raters, and the mean difference to it.
 - To adjudicate: rows of two raters or more, by spread: the largest difference of two raters as a fraction of the range
   of the quality, of the quality where it is largest.
 
@@ -58,8 +58,6 @@ class RaterQuality(Struct, frozen=True, kw_only=True):
     """Rows that the rater rated twice."""
     intra_rater_agreement: float
     """The fraction of these with the same answer."""
-    mean_absolute_difference: float
-    """Of the two answers."""
     shared: int
     """Rows that others rated, too."""
     correlation: float
@@ -229,7 +227,6 @@ def _measure_raters(quality: str, rows: Mapping[str, Mapping[str, float]], lines
             rows=len(answered),
             repeated=len(again),
             intra_rater_agreement=float(np.mean(again == 0)) if len(again) else math.nan,
-            mean_absolute_difference=float(np.mean(again)) if len(again) else math.nan,
             shared=len(shared),
             correlation=float(np.corrcoef(mine, theirs)[0, 1]) if varies else math.nan,
             higher=float((mine - theirs).mean()) if shared else math.nan,

@@ -34,25 +34,13 @@ def collect_things(sample: Sample, form: Form) -> list[Thing]:
     """Return what raters see, as plain data: single responses, or pairs of them, and gold questions."""
     gold = [{"id": gold.id, "context": gold.context, "responses": gold.responses} for gold in form.gold]
     if not form.compare:
-        rows = _select_last_turns(sample.responses) if form.unit == "conversation" else sample.responses
-        return [_build_thing(row.id, form, row) for row in rows] + gold
+        return [_build_thing(row.id, form, row) for row in sample.responses] + gold
     if sample.design.level == "dialogue":
         raise SettingError("a page compares two replies to one context; conversations are rated one by one")
     pairs = sample.pairs()
     if not pairs:
-        remedy = "sample without --independent to compare systems"
-        raise SettingError(f"no context was answered by two of the sampled rows; {remedy}")
+        raise SettingError("no context was answered by two of the sampled rows; sample systems with the same contexts")
     return [_build_thing(identity, form, *pair) for identity, pair in pairs.items()] + gold
-
-
-def _select_last_turns(rows: Sequence[SampledRow]) -> list[SampledRow]:
-    """Return the last row of each conversation of a system, which holds all turns before it; others are left out."""
-    last: dict[tuple[str, str], SampledRow] = {}
-    for row in rows:
-        key = (row.system, row.id if row.dialog_id is None else row.dialog_id)
-        if key not in last or len(row.context) > len(last[key].context):
-            last[key] = row
-    return list(last.values())
 
 
 def _build_thing(identity: str, form: Form, *rows: SampledRow) -> Thing:

@@ -167,7 +167,6 @@ def rank(
     pairs: Any,
     *,
     length: bool = False,
-    systems: Sequence[str] | None = None,
     confidence: float = DEFAULT_LEVEL,
     fields: Mapping[str, str] | None = None,
     position: bool = False,
@@ -180,7 +179,6 @@ def rank(
         pairs: Files or a list of objects with `a`, `b`, `better` (`a`, `b` or `tie`) and, where known, `dialog_id`,
             `response_a` and `response_b`.
         length: Control for the length of the responses.
-        systems: Only these systems; None: all.
         confidence: The confidence level of the intervals.
         fields: The names of fields in the pairs, by ours.
         position: Control for the position: `a` is the response that was shown first.
@@ -204,8 +202,6 @@ def rank(
     """
     check_resampling(confidence, 1)
     pairs = pairs if isinstance(pairs, Pairs) else read_pairs(pairs, fields, cluster)
-    if systems is not None:
-        pairs = _keep_systems(pairs, systems)
     has_texts = ~np.isnan(pairs.length_ratio)
     left_out = int((~has_texts).sum()) if length else 0
     if length and not has_texts.any():
@@ -217,7 +213,7 @@ def rank(
         raise SettingError(f"a ranking needs pairs of two systems; there is {', '.join(names) or 'none'}")
     if not is_connected(len(names), pairs.left, pairs.right, pairs.outcome):
         what = "some systems won against all others they met, or were never compared with them"
-        remedy = "compare more responses, or rank fewer systems (--systems)"
+        remedy = "compare more responses, or leave these systems out"
         raise SettingError(f"{what}, so their strengths cannot be estimated; {remedy}")
     cells, codes = _group_pairs(pairs, length, position)
     whole = fit(cells, _count(codes, pairs.outcome, pairs.weights[None], len(cells.left)))
@@ -295,17 +291,6 @@ def _keep(pairs: Pairs, kept: npt.NDArray[np.bool_]) -> Pairs:
     rater = [who for who, is_kept in zip(pairs.rater, kept.tolist(), strict=False) if is_kept]
     chosen = {name: getattr(pairs, name)[kept] for name in columns}
     return replace(pairs, rater=rater, weight=pairs.weights[kept], **chosen)
-
-
-def _keep_systems(pairs: Pairs, systems: Sequence[str]) -> Pairs:
-    """Return the pairs of some systems."""
-    unknown = [name for name in systems if name not in pairs.systems]
-    if unknown:
-        raise SettingError(f"no system is called {unknown[0]!r}; there are {', '.join(pairs.systems)}")
-    names = list(dict.fromkeys(systems))
-    code = np.array([names.index(name) if name in names else -1 for name in pairs.systems])
-    pairs = replace(pairs, systems=names, left=code[pairs.left], right=code[pairs.right])
-    return _keep(pairs, (pairs.left >= 0) & (pairs.right >= 0))
 
 
 def _list_warnings(pairs: Pairs, position: bool) -> list[str]:

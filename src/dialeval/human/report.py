@@ -25,7 +25,6 @@ from dialeval.reports import charts, markup
 from dialeval.reports.analyses import describe_agreement
 from dialeval.reports.charts import Figure, Mark
 from dialeval.reports.documents import Document, Table
-from dialeval.reports.drawings import lay_out_figures
 from dialeval.reports.formatting import MISSING, plain, shorten, show_fixed, show_interval, show_p, show_rounded
 from dialeval.reports.markup import Section
 from dialeval.stats.significance import POWER
@@ -40,8 +39,8 @@ if TYPE_CHECKING:
 _MERGED_NOTES = (
     "ordinal alpha: Krippendorff's alpha with distances of ordered values, and its 95% interval over rows "
     "(jackknife); 1 is perfect, 0 is chance. repeated: rows rated twice by the same rater; "
-    "intra-rater: the fraction of these with the same answer; difference: mean absolute difference of the two answers. "
-    "r: correlation with the mean of the other raters; higher: mean difference from them."
+    "intra-rater: the fraction of these with the same answer. r: correlation with the mean of the other raters; "
+    "higher: mean difference from them."
 )
 
 HASTY = 1.0
@@ -193,16 +192,15 @@ def describe_merged(merged: MergedRatings) -> Document:
     several = len(merged.ceilings) > 1
     for rater in merged.raters:
         agreement = MISSING if math.isnan(rater.intra_rater_agreement) else f"{rater.intra_rater_agreement:.0%}"
-        means = show_fixed(rater.mean_absolute_difference, 2), show_fixed(rater.correlation, 2)
         higher = MISSING if math.isnan(rater.higher) else f"{rater.higher:+.2f}"
         seconds = show_fixed(merged.seconds.get(rater.rater, math.nan), 0)
-        cells = [str(rater.rows), str(rater.repeated), agreement, *means, higher, seconds]
+        cells = [str(rater.rows), str(rater.repeated), agreement, show_fixed(rater.correlation, 2), higher, seconds]
         raters.append([*map(shorten, [rater.rater, rater.quality] if several else [rater.rater]), *cells])
     for row in merged.disputed:
         answers = ", ".join(f"{shorten(name)} {value:g}" for name, value in row.answers.items())
         disputed.append([shorten(row.id), shorten(row.quality), answers])
     heads = ["rater", "quality"] if several else ["rater"]
-    columns = ["rows", "repeated", "intra-rater", "difference", "r", "higher", "seconds"]
+    columns = ["rows", "repeated", "intra-rater", "r", "higher", "seconds"]
     tables = [
         Table(["quality", "ordinal alpha", "rows with two or more", "raters a row"], ceilings),
         Table([*heads, *columns], raters),
@@ -252,7 +250,8 @@ def make_human_section(
 ) -> Section | None:
     """Return the section on human evaluation; None where there are no ratings."""
     parts = ["" if merged is None else markup.notice(flag_raters(merged))]
-    parts.append(lay_out_figures(draw_estimates(estimates)))
+    shown_figures = "".join(f"<figure>{figure.inline}</figure>" for figure in draw_estimates(estimates))
+    parts.append(f'<div class="figures">{shown_figures}</div>' if shown_figures else "")
 
     def add(title: str, shown: Document, captions: list[str], warnings: Sequence[str] = ()) -> None:
         whole = replace(shown, notes=[*shown.notes, *warnings])

@@ -2,14 +2,13 @@
 
 What is drawn is a unit of the design:
 
-- a context with the responses of all systems to it (the usual: what is hard about it is then the same for all),
-- a single response (`independent`, and where strata are systems), or
+- a context with the responses of all systems to it (the usual: what is hard about it is then the same for all), or
 - a dialogue with all its rows and all systems (`dialogues`).
 
 Contexts and dialogues of several systems are matched as in comparisons (`analysis.alignment`); what only one system has
 is a unit of its own.
 
-Units may be split into strata: a system, a turn, or a field that the run kept. Every stratum gives units in proportion
+Units may be split into strata: a turn, or a field that the run kept. Every stratum gives units in proportion
 to what it has, and at least two, so that its variance can be estimated.
 
 Every unit of a stratum has the same probability, n_h / N_h, and every set of n_h units is equally likely: simple random
@@ -60,8 +59,8 @@ class _SamplingFrame:
     """The number of its row there."""
     unit: Ints
     """The number of its unit, from 0 on."""
-    aligned: Ints | None = None
-    """The number that it shares with the responses it is paired with; None for systems sampled by themselves."""
+    aligned: Ints
+    """The number that it shares with the responses it is paired with."""
 
     @property
     def units(self) -> int:
@@ -75,7 +74,6 @@ def sample(
     systems: Sequence[str] | None = None,
     stratify: Sequence[str] = (),
     dialogues: bool = False,
-    independent: bool = False,
     level: RatedLevel = "turn",
     seed: int = DEFAULT_SEED,
 ) -> Sample:
@@ -85,9 +83,8 @@ def sample(
         run: The run.
         n: The number of responses of all systems together, about; what is sampled together is not split.
         systems: Only these systems; None: all but floor and ceiling systems.
-        stratify: Strata: `system`, `turn`, or a field that the run kept.
+        stratify: Strata: `turn`, or a field that the run kept.
         dialogues: Sample whole dialogues.
-        independent: Sample from each system by itself, and not the responses of all systems to the same contexts.
         level: `turn` for ratings of responses, `dialogue` for ratings of whole conversations; then metrics of turns
             have their mean over the turns of a dialogue.
         seed: The seed of the sample.
@@ -105,7 +102,7 @@ def sample(
         >>> drawn = dialeval.sample(run, 10)
         >>> drawn
         <Sample: 10 responses of 2 systems (old, new), unit contexts>
-        >>> drawn.rows[0].probability
+        >>> drawn.responses[0].probability
         0.125
     """
     if n < 1 or seed < 0:
@@ -113,8 +110,7 @@ def sample(
     if level not in get_args(RatedLevel):
         raise SettingError(f"ratings are at the level of a {' or a '.join(get_args(RatedLevel))}, not of {level!r}")
     run = collapse_dialogues(run) if level == "dialogue" else run
-    independent = independent or "system" in stratify
-    frame = _build_frame(run, systems, dialogues, independent)
+    frame = _build_frame(run, systems, dialogues)
     strata, names = _stratify(frame, stratify)
     rng = np.random.default_rng(seed)
     probabilities, taken = _draw_units(frame, strata, n, rng)
@@ -126,8 +122,7 @@ def sample(
         rng,
         seed=seed,
         stratify=list(stratify),
-        unit="dialogues" if dialogues else "responses" if independent else "contexts",
-        independent=independent,
+        unit="dialogues" if dialogues else "contexts",
         level=level,
     )
 
@@ -137,7 +132,7 @@ def find_strata(run: Run, sample: Sample) -> dict[str, list[str]]:
     design = sample.design
     if not design.stratify:
         return {name: [_WHOLE] * system.rows for name, system in design.systems.items()}
-    frame = _build_frame(run, list(design.systems), design.unit == "dialogues", design.independent)
+    frame = _build_frame(run, list(design.systems), design.unit == "dialogues")
     strata, names = _stratify(frame, design.stratify)
     units = {name: frame.unit[frame.system == number] for number, name in enumerate(frame.tables)}
     return {name: [names[code] for code in strata[rows].tolist()] for name, rows in units.items()}
@@ -186,17 +181,11 @@ def collect_row_values(result: Result, table: RowTable, key: str, name: str) -> 
     return estimate.scores if estimate.level is Level.TURN else estimate.scores[table.clusters]
 
 
-def _build_frame(run: Run, systems: Sequence[str] | None, dialogues: bool, independent: bool) -> _SamplingFrame:
+def _build_frame(run: Run, systems: Sequence[str] | None, dialogues: bool) -> _SamplingFrame:
     tables = select_tables(run, systems)
     sizes = [len(table) for table in tables.values()]
     system = np.repeat(np.arange(len(sizes)), sizes)
     row = np.concatenate([np.arange(size) for size in sizes])
-    if independent:
-        unit, before = row, np.cumsum([0, *sizes])
-        if dialogues:
-            unit = np.concatenate([table.clusters for table in tables.values()])
-            before = np.cumsum([0, *(len(table.offsets) - 1 for table in tables.values())])
-        return _SamplingFrame(tables, system, row, unit + before[system])
     aligned = align_dialogues({name: run[name] for name in tables})
     numbers, rows = aligned.number_dialogues(), aligned.number_rows()
     units = [numbers[name][table.clusters] if dialogues else rows[name] for name, table in tables.items()]
@@ -215,11 +204,9 @@ def _stratify(frame: _SamplingFrame, by: Sequence[str]) -> tuple[Ints, list[str]
 
 def _label_units(frame: _SamplingFrame, name: str) -> list[str]:
     """Return the label of each unit under one criterion: that of its first response."""
-    names, tables = list(frame.tables), list(frame.tables.values())
+    tables = list(frame.tables.values())
     firsts = np.unique(frame.unit, return_index=True)[1]
     places = list(zip(frame.system[firsts].tolist(), frame.row[firsts].tolist(), strict=True))
-    if name == "system":
-        return [f"system={names[system]}" for system, _ in places]
     if name == "turn":
         turns = [table.turns for table in tables if table.turns is not None]
         if len(turns) < len(tables):
@@ -230,7 +217,7 @@ def _label_units(frame: _SamplingFrame, name: str) -> list[str]:
     if all(name in table.fields for table in tables):
         return [f"{name}={' + '.join(tables[system].fields[name][row]) or 'none'}" for system, row in places]
     kept = [field for field in tables[0].fields if all(field in table.fields for table in tables)]
-    raise SettingError(f"rows cannot be stratified by {name!r}; there are {', '.join(['system', 'turn', *kept])}")
+    raise SettingError(f"rows cannot be stratified by {name!r}; there are {', '.join(['turn', *kept])}")
 
 
 def _draw_units(frame: _SamplingFrame, strata: Ints, n: int, rng: np.random.Generator) -> tuple[Floats, Mask]:
@@ -304,8 +291,8 @@ def _build_sample(
         dialogue = None if table.dialogues is None else table.dialogues[int(clusters[system][row])] or None
         chance, own_turn = float(probabilities[unit]), None if turn == NO_TURN else turn
         drawn_row = identifier, names[system], row + 1, chance, strata[unit]
-        paired = None if frame.aligned is None else int(frame.aligned[place])
-        rows.append(SampledRow(*drawn_row, response[0], context, roles, reference, dialogue, own_turn, paired))
+        texts_of = response[0], context, roles, reference
+        rows.append(SampledRow(*drawn_row, *texts_of, dialogue, own_turn, int(frame.aligned[place])))
     return Sample(saved, rows)
 
 

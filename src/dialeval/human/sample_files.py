@@ -85,9 +85,7 @@ class SavedSample(Struct, kw_only=True):
     dialeval: str
     format: Annotated[int, Meta(ge=1)]
     seed: Count
-    unit: Literal["contexts", "responses", "dialogues"]
-    independent: bool
-    """Whether systems were drawn from one by one."""
+    unit: Literal["contexts", "dialogues"]
     stratify: list[str]
     systems: Annotated[dict[str, SavedSystem], Meta(min_length=1)]
     strata: Annotated[dict[str, SavedStratum], Meta(min_length=1)]
@@ -117,7 +115,7 @@ class SampledRow(Struct, omit_defaults=True):
         >>> import dialeval
         >>> systems = {"old": ["no"] * 40, "new": ["yes please"] * 40}
         >>> run = dialeval.evaluate(systems, contexts=[[f"tea {n} ?"] for n in range(40)], metrics="length")
-        >>> row = dialeval.sample(run, 10).rows[0]
+        >>> row = dialeval.sample(run, 10).responses[0]
         >>> row.response in ("no", "yes please"), row.context == [f"tea {row.place} ?"]
         (True, True)
     """

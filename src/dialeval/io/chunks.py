@@ -490,26 +490,21 @@ def read_row_groups(span: Span, names: FieldNames, rows: int) -> Iterator[tuple[
                 return
             last = _find_end_of_open_dialogue(file, span.stop, number, starts, names)
         groups = [group for group in range(span.start, number) if starts[group] < last]
-        held: list[pa.Table] = []
-        place, before, dialogue = starts[span.start], first, None
+        place, before, held = starts[span.start], first, None
         for batch in read_batches(file, opening.size_of(span.path), rows, row_groups=groups, columns=columns):
             low, high = max(first - place, 0), min(last - place, len(batch))
             place += len(batch)
             if low >= high:
                 continue
             table = pa.Table.from_batches([batch.slice(low, high - low)])
-            ids = table.column(names.dialog_id).to_pylist() if named else [None] * len(table)
-            edge = _find_last_start(ids)  # what comes after it is held until the end of the dialogue is read
-            if edge or ids[0] != dialogue:
-                whole = pa.concat_tables([*held, table.slice(0, edge)])
-                if len(whole):
-                    yield before, whole
-                before, held = before + len(whole), []
-            if edge < len(ids):
-                held.append(table.slice(edge))
-                dialogue = ids[-1]
+            table = table if held is None else pa.concat_tables([held, table])
+            # The last dialogue is held until its end is read.
+            edge = _find_last_start(table.column(names.dialog_id).to_pylist()) if named else len(table)
+            if edge:
+                yield before, table.slice(0, edge)
+            before, held = before + edge, table.slice(edge)
         if held:
-            yield before, pa.concat_tables(held)
+            yield before, held
 
 
 def _find_end_of_open_dialogue(file: Any, group: int, stop: int, starts: Sequence[int], names: FieldNames) -> int:

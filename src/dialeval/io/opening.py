@@ -276,9 +276,6 @@ def read_problem(where: str, error: OSError) -> Problem:
 LONGEST_LINE = 1 << 28
 """The maximum bytes of a line of a stream; a line is held in memory."""
 _CHUNK = 1 << 18
-_VERSION_FACTS = ("size", "ETag", "etag", "generation", "LastModified", "last_modified", "updated", "mtime", "created")
-"""Facts about a file in a storage that change only with its content."""
-
 _WILDCARDS = frozenset("*?[")
 
 
@@ -338,24 +335,13 @@ def size_of(path: str) -> int:
     return status.st_size
 
 
-def change_times(path: str) -> tuple[str, str]:
-    """Return mtime and ctime of a local file; of a file in a storage twice the key that changes with its content."""
-    with _name_problems(path):
-        if is_remote(path):
-            system, inside = _find_storage(path)
-            return (str(system.ukey(inside)),) * 2
-        status = Path(local_path(path)).stat()
-    return str(status.st_mtime_ns), str(status.st_ctime_ns)
-
-
 def version_of(path: str) -> Hashable:
     """Return a value that changes with the content of a file; only comparable on this machine."""
     with _name_problems(path):
         if is_remote(path):
             system, inside = _find_storage(path)
             system.invalidate_cache()
-            facts = system.info(inside)
-            return tuple(str(facts.get(name)) for name in _VERSION_FACTS)
+            return str(system.ukey(inside))
         # Opened, since a shared disk may answer from memory otherwise; without waiting for the other end of a pipe.
         file = os.open(local_path(path), os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
         try:

@@ -37,7 +37,8 @@ _KINDS = {name: kind for kind, names in _TOML["kinds"].items() for name in names
 _INSIDE: dict[str, list[str]] = _TOML["inside"]
 _ONLY_LLM: list[str] = _TOML["only_llm"]["paths"]
 _INDEXED = tuple(_TOML["indexed"]["prefixes"])
-MARKERS = [marker.encode() for marker in _TOML["markers"]]
+find_marker = re.compile(rb'"key":\s*"[^"]*?(?:%b)' % b"|".join(re.escape(m.encode()) for m in _TOML["markers"])).search
+"""Find an attribute of a span of OTLP that is about models or tools."""
 SESSION = (b"onversation", b"ession", b"hread")
 CHILDREN = ("observations", "spans", "child_runs", "children", "calls")
 """The fields of a trace or a span with its spans."""

@@ -38,11 +38,11 @@ from dialeval.io.spans import (
     CHILDREN,
     HOLD_TEXTS,
     LISTED,
-    MARKERS,
     SESSION,
     Export,
     TraceSpan,
     decode,
+    find_marker,
     find_value,
     find_values,
     flatten,
@@ -65,11 +65,8 @@ def _list_spans(document: object) -> Iterator[Any]:
         document = read_export(orjson.dumps(document))
     if isinstance(document, Export):
         for raw in document.list_raw():
-            text = bytes(raw)
-            for marker in MARKERS:  # a generator would take as long as all the rest
-                if marker in text:
-                    yield raw
-                    break
+            if find_marker(raw) is not None or b"gen_ai." in bytes(raw):
+                yield raw
     elif isinstance(document, list):
         for item in document:
             yield from _list_spans(item)

@@ -6,7 +6,7 @@
     context       the last turn of the context, repeated
     reference     the first reference itself; it is taken away from the references if there are others
 
-and for language models, beside the context repeated:
+and for language models, in addition to the context repeated:
 
     planted       the response asks for the highest grade, in words and as the JSON object of an answer
     flattery      praise for the reader before and after the response

@@ -26,16 +26,11 @@ class Saved(Struct, kw_only=True):
 
 
 class JudgeEncoder(Struct):
-    """The encoder that a judge is for."""
+    """The encoder that a judge is for, and the word pieces of a text that count, where the judge says so."""
 
     name: str
     digest: str
-
-
-class TextEncoder(JudgeEncoder):
-    """An encoder of texts, and the word pieces of a text that count."""
-
-    tokens: Annotated[int, Meta(ge=0, le=1 << 24)]
+    tokens: Annotated[int, Meta(ge=0, le=1 << 24)] = 0
 
 
 class Calibration(Struct):
@@ -55,7 +50,7 @@ class SavedJudge(Saved, kw_only=True):
 
     identity: float
     calibration: Calibration
-    encoder: TextEncoder
+    encoder: JudgeEncoder
     turns: Size
 
 

@@ -21,9 +21,8 @@ import numpy.typing as npt
 from dialeval.core.arrays import Floats, Ints
 from dialeval.core.batch import Batch
 from dialeval.core.contributions import Resamples, RowSums
-from dialeval.core.exact import BySize, ClusterError, Moments, check_clusters, formula_error, merge_sums, sum_by_size
+from dialeval.core.exact import BySize, ClusterError, Moments, formula_error, merge_sums, sum_by_size
 from dialeval.core.fold import Estimate, Metric, Partial
-from dialeval.core.validation import InvalidError
 
 Per = Literal["corpus", "response"]
 Missing = Literal["ignored", "failed"]
@@ -39,16 +38,6 @@ class SummedCounts:
     moments: Moments
     clusters: BySize = field(default_factory=dict)
     """The counts of dialogues and their products, for the interval of a corpus value."""
-
-    @classmethod
-    def from_plain(cls, counts: tuple[int, ...], moments: Moments, clusters: BySize) -> SummedCounts:
-        """Return counts out of a file; InvalidError where they are none."""
-        check_clusters(clusters, len(counts), moments.scored)
-        if any(type(count) is not int or not 0 <= count < 1 << 62 for count in counts):
-            raise InvalidError("a count is no count")
-        if any(abs(count) >= 1 << 200 for sums in clusters.values() for count in sums):
-            raise InvalidError("sums of clusters are beyond all counts")
-        return cls(counts, moments, clusters)
 
 
 @dataclass(frozen=True)

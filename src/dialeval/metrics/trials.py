@@ -54,7 +54,6 @@ from dialeval.core.arrays import Floats, Ints
 from dialeval.core.batch import Batch
 from dialeval.core.exact import Moments
 from dialeval.core.fold import Estimate, Fact, Level, Metric, Partial, RowMetric
-from dialeval.core.validation import InvalidError
 
 PASSED = 1.0
 WITHIN = 1e-6
@@ -85,14 +84,6 @@ class TaskCounts:
     others: int = 0
     unjudged: int = 0
     """Trials without a reward."""
-
-    @classmethod
-    def from_plain(cls, counts: Mapping[str, tuple[int, int]], others: int, unjudged: int) -> TaskCounts:
-        """Check counts that were read from a file; InvalidError where no tasks have them."""
-        whole = [*(each for pair in counts.values() for each in pair), others, unjudged]
-        if any(type(each) is not int or each < 0 for each in whole) or any(c > n for n, c in counts.values()):
-            raise InvalidError("no tasks have these trials")
-        return cls(counts, others, unjudged)
 
     def __add__(self, other: TaskCounts) -> TaskCounts:
         both = dict(self.counts)

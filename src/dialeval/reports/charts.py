@@ -261,12 +261,6 @@ def make_dot(kind: str, x: float, y: float, radius: float = 4) -> str:
     return f'<circle class="{kind}" cx="{x:.1f}" cy="{y:.1f}" r="{radius:.1f}"/>'
 
 
-def make_link(href: str, about: str, *elements: str) -> str:
-    """Return elements that lead to an address of the page; `about`: the tooltip."""
-    title = f"<title>{escape(about)}</title>" if about else ""
-    return f'<a href="{href}">{title}{"".join(elements)}</a>'
-
-
 def draw_ticks(
     scale: ChartScale, left: float, top: float, bottom: float, ticks: Iterable[float] | None = None, zero: bool = False
 ) -> str:

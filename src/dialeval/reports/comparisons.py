@@ -18,7 +18,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from msgspec import structs
 
@@ -26,13 +26,15 @@ from dialeval.analysis import verdict as verdicts
 from dialeval.analysis.alignment import Design
 from dialeval.analysis.comparison import MOST_TESTS, Comparison, SystemRanking, compare, dump_comparison
 from dialeval.analysis.difference import Difference
+from dialeval.analysis.gates import Gate
 from dialeval.analysis.pairing import choose_main_keys
 from dialeval.analysis.values import find_metric
 from dialeval.analysis.verdict import Kind, Standing, Verdict, decide, judge_system
 from dialeval.core.account import FAILURES
 from dialeval.core.display import list_some
 from dialeval.core.errors import DialevalError, SettingError
-from dialeval.core.result import Run
+from dialeval.core.fold import Estimate
+from dialeval.core.result import Result, Run
 from dialeval.core.signature import Signature
 from dialeval.metrics.registry import registry
 from dialeval.reports import formatting as fmt
@@ -42,12 +44,6 @@ from dialeval.reports.formatting import plain, shorten, show, show_p, show_round
 from dialeval.reports.tables import ARROWS, PERCENT, list_signatures
 from dialeval.stats.resampling import has_all_swaps
 from dialeval.stats.significance import POWER, least_p, letter_display
-
-if TYPE_CHECKING:
-    from dialeval.analysis.gates import Gate
-    from dialeval.core.fold import Estimate
-    from dialeval.core.result import Result
-
 
 MOST_UNASKED = 60
 """With more tests, only the panel is tested, except by `dialeval compare`."""

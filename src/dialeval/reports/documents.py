@@ -21,7 +21,6 @@ from dialeval.core.display import Tabular
 from dialeval.core.errors import SettingError, escape_controls
 from dialeval.core.features import find_place, list_known
 from dialeval.core.validation import dump
-from dialeval.reports import markup
 from dialeval.reports.formatting import BETTER, DIFFERENT, MISSING, UNTESTED, WORSE, shorten
 
 if TYPE_CHECKING:
@@ -52,11 +51,6 @@ class Table(NamedTuple):
 
     head: Sequence[str]
     cells: Sequence[Sequence[str]]
-
-    def transpose(self, corner: str) -> Table:
-        """Swap rows and columns; `corner` is the head of the names."""
-        head, *rows = zip(self.head, *self.cells, strict=True)
-        return Table([corner, *head[1:]], rows)
 
 
 def to_json(subject: Any) -> str:
@@ -110,19 +104,21 @@ def format_markdown_table(table: Table, figure: Callable[[str], str] = str) -> s
     return "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
 
 
-def _color_marks(cell: str) -> str:
-    """Return an escaped cell in which the marks of better and worse have their colors."""
-    shown = markup.attribute(cell)
-    for mark, color in _HTML_COLORS.items():
-        shown = shown.replace(mark, f'<span style="color:{color}">{mark}</span>')
-    return shown
-
-
-def format_html_table(table: Table, figure: Callable[[str], str] = _color_marks) -> str:
+def format_html_table(table: Table, figure: Callable[[str], str] | None = None) -> str:
     """Return a table without style, as a notebook shows its own; `figure` escapes a value."""
-    rows = (markup.row(markup.attribute(name), markup.cells(*map(figure, cells))) for name, *cells in table.cells)
+    from dialeval.reports import markup
+
+    def color_marks(cell: str) -> str:
+        shown = markup.attribute(cell)
+        for mark, color in _HTML_COLORS.items():
+            shown = shown.replace(mark, f'<span style="color:{color}">{mark}</span>')
+        return shown
+
+    lines = (
+        markup.row(markup.attribute(name), markup.cells(*map(figure or color_marks, c))) for name, *c in table.cells
+    )
     head = markup.heads(*map(markup.attribute, table.head))
-    return f"<table><thead>{head}</thead><tbody>{''.join(rows)}</tbody></table>"
+    return f"<table><thead>{head}</thead><tbody>{''.join(lines)}</tbody></table>"
 
 
 def make_rich_table(columns: Iterable[Sequence[str]]) -> RichTable:
@@ -283,7 +279,8 @@ def to_latex(document: Document, style: PaperStyle | None = None) -> str:
 
 def to_html(document: Document, figure: str = "") -> str:
     """Return paragraphs, a figure and tables without style, as a notebook shows its own."""
-    quote = markup.attribute
+    from dialeval.reports.markup import attribute as quote
+
     above = f"<p><strong>{quote(document.headline)}</strong></p>" if document.headline else ""
     above += "".join(f"<p>{quote(line)}</p>" for line in document.sentences)
     notes, details = ("<br>".join(map(quote, lines)) for lines in (document.notes, document.details))

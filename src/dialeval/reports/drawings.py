@@ -14,26 +14,22 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dialeval.analysis.comparison import compare
+from dialeval.analysis.comparison import Comparison, compare
 from dialeval.analysis.pairing import choose_main_keys, find_keys
 from dialeval.analysis.values import find_better
 from dialeval.analysis.verdict import Decision, decide
 from dialeval.core.errors import SettingError
+from dialeval.core.fold import Estimate
+from dialeval.core.result import Run
 from dialeval.core.rowtable import NO_TURN
 from dialeval.reports import charts
 from dialeval.reports.charts import PIXELS_PER_INCH, WIDTH, Figure, FigureFormat, Mark, Point
 from dialeval.reports.comparisons import standardize_interval
 from dialeval.reports.formatting import plain, shorten
 from dialeval.reports.tables import ARROWS
-
-if TYPE_CHECKING:
-    from dialeval.analysis.comparison import Comparison
-    from dialeval.core.fold import Estimate
-    from dialeval.core.result import Run
 
 MOST_TURNS = 30
 """Turns of the chart of scores over turns; later ones are left out."""
@@ -210,9 +206,3 @@ def _draw_main(run: Run, pixels: int) -> Iterator[tuple[str, Figure]]:
         for kind in ("means", "distribution", "turns"):
             if (figure := KINDS[kind](run, key, pixels)) is not None:
                 yield f"{kind}-{key}", figure
-
-
-def lay_out_figures(drawn: Sequence[Figure | None]) -> str:
-    """Return charts next to each other, as many as there is room for."""
-    shown = "".join(f"<figure>{figure.inline}</figure>" for figure in drawn if figure is not None)
-    return f'<div class="figures">{shown}</div>' if shown else ""

@@ -9,22 +9,25 @@ systems differ most.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
 from functools import cache
 from statistics import fmean
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 from urllib.parse import quote
 
 import numpy as np
 import orjson
 
 from dialeval.analysis.alignment import NONE, AlignedDialogues
+from dialeval.analysis.slices import Slices
 from dialeval.analysis.values import find_better, find_metric, require_table
 from dialeval.core import inputs
 from dialeval.core.arrays import Floats, Ints
 from dialeval.core.columns import TextColumn
 from dialeval.core.errors import escape_surrogates
 from dialeval.core.fold import Level
+from dialeval.core.result import Result, Run
 from dialeval.core.rowtable import RowTable
 from dialeval.core.validation import JsonObject
 from dialeval.metrics.calls import MOST_PAIRS, Calls, Rule
@@ -33,12 +36,6 @@ from dialeval.reports import markup
 from dialeval.reports.documents import Table, find_extensions
 from dialeval.reports.formatting import MISSING, plain, shorten
 from dialeval.reports.summary import Block
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-
-    from dialeval.analysis.slices import Slices
-    from dialeval.core.result import Result, Run
 
 MOST_ROWS, MOST_REPLIES = 10_000, 100_000
 """Rows of a system, and replies of all systems, that are shown."""

@@ -8,16 +8,11 @@ p-value `p = 0.006` or `p < 0.001`. What was not computed or cannot be scored is
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Sequence
 
 from dialeval.core import errors
 from dialeval.core.display import list_some
-from dialeval.core.fold import Analytic
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from dialeval.core.fold import Estimate, Resampling
+from dialeval.core.fold import Analytic, Estimate, Resampling
 
 MISSING = "–"
 BETTER, WORSE, DIFFERENT, UNTESTED = "▲", "▼", "◆", "·"

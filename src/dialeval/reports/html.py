@@ -15,7 +15,9 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import os
 import re
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from html import escape
 from itertools import starmap
@@ -26,7 +28,7 @@ from weakref import ref
 from msgspec import structs
 
 from dialeval.analysis.comparison import Comparison
-from dialeval.analysis.slices import compare_slices, list_kept_fields
+from dialeval.analysis.slices import Slices, compare_slices, list_kept_fields
 from dialeval.analysis.values import find_better
 from dialeval.core.display import Displayable
 from dialeval.core.errors import SettingError
@@ -36,7 +38,7 @@ from dialeval.core.result import Result, Run
 from dialeval.core.rowtable import TRIALS
 from dialeval.core.validation import JsonObject
 from dialeval.core.version import __version__
-from dialeval.reports import comparisons, markup
+from dialeval.reports import comparisons, markup, summary
 from dialeval.reports.comparisons import RunVerdict, judge_run
 from dialeval.reports.documents import Document, Table, describe_result, find_extensions, to_html
 from dialeval.reports.drawings import draw_differences
@@ -44,25 +46,11 @@ from dialeval.reports.explorer import make_data, write_agents
 from dialeval.reports.formatting import describe_intervals, list_names, plain, shorten
 from dialeval.reports.markup import Section
 from dialeval.reports.slices import MOST_TESTS, write_where
-from dialeval.reports.summary import (
-    BY_SYSTEM,
-    Block,
-    make_block,
-    state_lead,
-    write_card,
-    write_headline,
-    write_hero,
-    write_metrics,
-    write_verdict,
-)
+from dialeval.reports.summary import Block
 from dialeval.reports.tables import describe, describe_unscored, list_accounts
 
 if TYPE_CHECKING:
-    import os
-    from collections.abc import Iterable, Sequence
-
     from dialeval.analysis.agreement import Agreement
-    from dialeval.analysis.slices import Slices
 
 # The frame of the page: head, policy, contents, sections, scripts.
 #
@@ -168,10 +156,10 @@ def report(
     human = None
     if any(part is not None for part in opinions):
         human = find_place("loaders", "people")(*opinions)
-    block = make_block(run, compared, _slice(run, by, bool(compared)), people)
+    block = summary.make_block(run, compared, _slice(run, by, bool(compared)), people)
     write_bytes(path, _render_block(block, command, title, date, human).encode())
     if card is not None:
-        write_card(block, run.version, date).save(card, scale=1.0)
+        summary.write_card(block, run.version, date).save(card, scale=1.0)
     return path
 
 
@@ -180,19 +168,7 @@ def _as_section(made: Section | Document | None) -> Section | None:
     if not isinstance(made, Document):
         return made
     name = re.sub(r"\W+", "-", made.headline.lower())
-    return Section(name, made.headline, to_html(replace(made, headline="")))
-
-
-def render(
-    run: Run,
-    command: str | None = None,
-    *,
-    title: str | None = None,
-    compared: bool | Comparison = True,
-    by: str | Sequence[str] | None = None,
-) -> str:
-    """Return the page of a run as text."""
-    return _render_block(make_block(run, compared, _slice(run, by, bool(compared))), command, title)
+    return Section(name, markup.attribute(made.headline), to_html(replace(made, headline="")))
 
 
 def _render_block(
@@ -204,7 +180,7 @@ def _render_block(
 ) -> str:
     made = (_as_section(make(block.run)) for make in find_extensions(block.run, "section"))
     sections = [part for part in made if part is not None]
-    parts = [write_verdict(block), write_hero(block), *(markup.section(*part) for part in sections)]
+    parts = [summary.write_verdict(block), summary.write_hero(block), *(markup.section(*part) for part in sections)]
     parts += [write_agents(block) or ""]
     data = []
     if block.aligned is not None and block.dialogue_key:
@@ -214,14 +190,14 @@ def _render_block(
         where, read = write_where(block), _write_dialogues(block)
         parts.append(f'<div class="cols">{read}{where}</div>' if where else read)
     last = [*([] if people is None else [people]), Section("method", "Method", _write_method(block, command))]
-    body = "".join([*parts, write_metrics(block), *(markup.section(*part) for part in last)])
+    body = "".join([*parts, summary.write_metrics(block), *(markup.section(*part) for part in last)])
     links = [(part.name, part.title) for part in sections]
     links += [link for link in _CONTENTS if f'<section id="{link[0]}"' in body]
     links += [(part.name, part.title) for part in last]
     top = _SKIP + _write_top(block, title, date, links)
     main = f'<main class="wrap" id="main" tabindex="-1">\n{body}</main>\n'
     return make_html(
-        title or write_headline(block)[1],
+        title or summary.write_headline(block)[1],
         f"{top}{main}{markup.embed_json('explorer-data', data)}",
         read_assets("base.css", "chart.css", "report.css"),
         [make_script("page.js"), make_script("text.js", "dialogues.js")],
@@ -237,7 +213,7 @@ def _write_top(block: Block, title: str | None, date: str | None, links: Sequenc
     names = block.systems
     about = " against ".join(map(shorten, names[::-1])) if len(names) == 2 else list_names(names, _MOST_NAMED)
     shown = "".join(f'<a href="#{name}">{text}</a>' for name, text in links)
-    verdict = f"{write_headline(block)[1]}. {' '.join(state_lead(block))}".strip()
+    verdict = f"{summary.write_headline(block)[1]}. {' '.join(summary.state_lead(block))}".strip()
     copied = markup.attribute(f"{verdict}\ndialeval {block.run.version}")
     day = f'<span class="opt">{markup.text(date)}</span>' if date else ""
     return (
@@ -287,7 +263,7 @@ def combine_runs(runs: Iterable[Run]) -> Run:
             while name in systems:
                 name = f"{name} (run {number})"
             names[system], systems[name] = name, result
-        for kind in BY_SYSTEM:
+        for kind in summary.BY_SYSTEM:
             by_system = run.details.get(kind, {}).items()
             details.setdefault(kind, {}).update({names[name]: entry for name, entry in by_system if name in names})
         details.setdefault(COMMANDS, []).extend(map(str, filter(None, [run.details.get("command")])))

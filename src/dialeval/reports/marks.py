@@ -16,17 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dialeval.core.arrays import Floats, Mask
-from dialeval.reports.charts import (
-    CHARACTER,
-    ChartScale,
-    Figure,
-    draw_ticks,
-    make_dot,
-    make_line,
-    make_link,
-    make_rect,
-    make_text,
-)
+from dialeval.reports.charts import CHARACTER, ChartScale, Figure, draw_ticks, make_dot, make_line, make_rect, make_text
 from dialeval.reports.formatting import plain, shorten
 
 WIDE, NARROW = 770, 350
@@ -72,6 +62,12 @@ def draw_twice(draw: Callable[[int], tuple[str, float]], label: str) -> str:
         size = f'viewBox="0 0 {width} {height:.0f}" width="{width}" height="{height:.0f}"'
         shown += f'<div class="{kind}"><svg {size} role="group" aria-label="{escape(label)}">{content}</svg></div>'
     return shown
+
+
+def make_link(href: str, about: str, *elements: str) -> str:
+    """Return elements that lead to an address of the page; `about`: the tooltip."""
+    title = f"<title>{escape(about)}</title>" if about else ""
+    return f'<a href="{href}">{title}{"".join(elements)}</a>'
 
 
 class Swarm(NamedTuple):

@@ -8,12 +8,12 @@ markup nor change the direction of the line around it.
 from __future__ import annotations
 
 from html import escape
-from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, NamedTuple
 
 from dialeval.reports.formatting import plain, shorten
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Sequence
 
     from dialeval.core.fold import Better
     from dialeval.reports.documents import Document, Table
@@ -136,24 +136,6 @@ def arrow(better: Better | None) -> str:
         return ""
     aloud = span("hidden", f"{better} is better")
     return f' <span class="way" aria-hidden="true">{_ARROWS[better]}</span>{aloud}'
-
-
-class HasDialogue(Protocol):
-    """An entry of a run about one dialogue."""
-
-    dialogue: str
-
-
-E = TypeVar("E", bound=HasDialogue)
-
-
-def group_by_dialogue(by_system: Mapping[str, Iterable[E]]) -> dict[str, dict[str, E]]:
-    """Return entries of dialogues that a run holds by system, by the name of the dialogue and then by system."""
-    dialogues: dict[str, dict[str, E]] = {}
-    for system, entries in by_system.items():
-        for entry in entries:
-            dialogues.setdefault(entry.dialogue, {})[system] = entry
-    return dialogues
 
 
 def embed_json(identity: str, data: object) -> str:

@@ -23,8 +23,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
+from dialeval.analysis.agreement import Agreement
 from dialeval.analysis.comparison import Best, Comparison, find_best_systems
 from dialeval.analysis.difference import DEFAULT_ALPHA, Difference
 from dialeval.analysis.pairing import find_keys
@@ -40,9 +41,6 @@ from dialeval.reports import comparisons, documents, tables
 from dialeval.reports import formatting as fmt
 from dialeval.reports.comparisons import describe_test
 from dialeval.reports.documents import Grid, PaperStyle, Spread, Table, describe_result, escape_latex, escape_markdown
-
-if TYPE_CHECKING:
-    from dialeval.analysis.agreement import Agreement
 
 Form = Literal["latex", "md", "html"]
 

@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from dialeval.analysis.alignment import AlignedDialogues, align_dialogues
 from dialeval.analysis.comparison import MOST_TESTS, Best, Comparison, SystemRanking, compare, find_best_systems
 from dialeval.analysis.difference import Difference
 from dialeval.analysis.pairing import choose_main_keys
+from dialeval.analysis.slices import Slices
 from dialeval.analysis.values import find_better, find_metric
 from dialeval.analysis.verdict import decide, judge_system
 from dialeval.core.arrays import Floats, Ints
@@ -31,9 +32,6 @@ from dialeval.reports.comparisons import describe_roughness, find_leaders, list_
 from dialeval.reports.drawings import draw_pass_k
 from dialeval.reports.formatting import MISSING, list_names, plain, shorten, show_interval, show_p, show_value, state_p
 from dialeval.reports.marks import MOST_DOTS, Dots, Line, Swarm, draw_card, draw_glyph, draw_ranking
-
-if TYPE_CHECKING:
-    from dialeval.analysis.slices import Slices
 
 BY_SYSTEM = ("alignments", "transcripts", "failures", "trials")
 """Details of a run by system that sections are made of."""
@@ -559,7 +557,9 @@ def _write_systems(block: Block) -> str:
     content = _write_system_table(block, panel, systems, best)
     others = [name for name in keys if name not in panel]
     for part in (others[at : at + 8] for at in range(0, len(others), 8)):
-        content += markup.details(f"Also: {list_names(part, 3)}", _write_system_table(block, part, systems, best))
+        content += markup.details(
+            markup.text(f"Also: {list_names(part, 3)}"), _write_system_table(block, part, systems, best)
+        )
     about = f"Sorted by {shorten(key)}. Bold: the best value, and those that cannot be told apart from it."
     if comparison is not None:
         about += f" {fmt.BETTER} {fmt.WORSE}: clearly better or worse than {shorten(comparison.baseline)}."

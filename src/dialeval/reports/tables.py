@@ -67,25 +67,42 @@ _MOST_UNSCORED = 5
 """Metrics with rows that could not be scored that are named below a table before the rest is counted."""
 
 
-def lay_out(run: Run, verdict: RunVerdict | None = None, *, transpose: bool = False) -> Layout:
+def lay_out(run: Run, verdict: RunVerdict | None = None) -> Layout:
     """Lay out a run for a rich console below the verdict, with marks for significant differences."""
-    return Layout(describe(run, verdict, transpose))
+    return Layout(describe(run, verdict))
 
 
-def describe(run: Run, verdict: RunVerdict | None, transpose: bool = False) -> Document:
+def describe(run: Run, verdict: RunVerdict | None) -> Document:
     """Describe a run with marks and sentences of its verdict."""
-    from dialeval.analysis.values import find_skewed
+    from dialeval.reports import comparisons
 
-    skewed = find_skewed(run)
-    marks: dict[tuple[str, str], str] = {}
     comparison = None if verdict is None else verdict.comparison
-    if comparison is not None:
-        from dialeval.reports.comparisons import choose_mark
+    signatures = (str(est.signature) for result in run.values() for est in result.values() if est.signature is not None)
+    shown = Document([], [_make_table(run, comparison)], [], details=list_signatures(signatures))
+    notes = [*describe_tokenizer(run), *describe_values(run), *list_footnotes(run, comparison)]
+    if comparison is None:
+        sentences = [] if verdict is None else verdict.sentences
+        read = [*describe_unscored(run), *list_accounts(run), *_describe_units(run)]
+        return replace(shown, sentences=sentences, notes=[" ".join(part) for part in (notes, read) if part])
+    if comparison.estimand == "dialogue":
+        notes.append("Values of systems are per reply; the verdict is about means per dialogue.")
+    whole = comparisons.to_document(comparison)
+    read = [*describe_unscored(run), *comparisons.list_what_was_read(comparison)]
+    notes = [" ".join([*notes, whole.notes[0]]), " ".join(read)]
+    return replace(whole, tables=shown.tables, notes=notes, details=shown.details)
 
+
+def _make_table(run: Run, comparison: Comparison | None) -> Table:
+    """Return the values of metrics and systems, with marks of a comparison; the longer side runs downwards."""
+    from dialeval.analysis.values import find_skewed
+    from dialeval.reports.comparisons import choose_mark
+
+    marks: dict[tuple[str, str], str] = {}
+    if comparison is not None:
         others = [name for name in run if run[name].role == "system" and name != comparison.baseline]
         marks = {(name, key): fmt.UNTESTED for name in others for key in run[name]}
         marks |= {(row.system, row.key): choose_mark(row) for row in comparison.differences}
-    keys, cells = run.keys_in_order, {}
+    skewed, keys, cells = find_skewed(run), run.keys_in_order, {}
     for key in keys:
         decimals = choose_decimals(run, key)
         for name, result in run.items():
@@ -96,33 +113,13 @@ def describe(run: Run, verdict: RunVerdict | None, transpose: bool = False) -> D
             cells[name, key] = mean, marks.get((name, key), ""), f"{doubt}({spread})" if spread else ""
     metrics = {key: shorten(key) + choose_arrow(run, key) for key in keys}
     systems = {name: shorten(name) for name in run}
-    if (len(run) > len(keys)) != transpose:
-        columns = [["system", *systems.values()]]
-        columns += ([metrics[key], *_align([cells[name, key] for name in run])] for key in keys)
-    else:
-        columns = [["metric", *metrics.values()]]
-        columns += ([systems[name], *_align([cells[name, key] for key in keys])] for name in run)
-    head, *rows = zip(*columns, strict=True)
-    notes = [*describe_tokenizer(run), *describe_values(run), *list_footnotes(run, comparison)]
-    signatures = (str(est.signature) for result in run.values() for est in result.values() if est.signature is not None)
-    shown = Document([], [Table(head, rows)], [], details=list_signatures(signatures))
-    if comparison is None:
-        sentences = [] if verdict is None else verdict.sentences
-        read = [*describe_unscored(run), *list_accounts(run), *_describe_units(run)]
-        return replace(shown, sentences=sentences, notes=[" ".join(part) for part in (notes, read) if part])
-    from dialeval.reports import comparisons
-
-    if comparison.estimand == "dialogue":
-        notes.append("Values of systems are per reply; the verdict is about means per dialogue.")
-    whole = comparisons.to_document(comparison)
-    read = [*describe_unscored(run), *comparisons.list_what_was_read(comparison)]
-    return replace(
-        shown,
-        headline=whole.headline,
-        glyph=whole.glyph,
-        sentences=whole.sentences,
-        notes=[" ".join([*notes, whole.notes[0]]), " ".join(read)],
-    )
+    swapped = len(run) > len(keys)
+    down, across = (systems, metrics) if swapped else (metrics, systems)
+    columns = [["system" if swapped else "metric", *down.values()]]
+    for name, head in across.items():
+        columns.append([head, *_align([cells[(one, name) if swapped else (name, one)] for one in down])])
+    heads, *rows = zip(*columns, strict=True)
+    return Table(heads, rows)
 
 
 def _describe_units(run: Run) -> list[str]:
@@ -170,23 +167,23 @@ def to_csv(run: Run) -> str:
     return documents.format_csv(FIELDS, rows)
 
 
-def to_markdown(run: Run, transpose: bool = False, **settings: Any) -> str:
+def to_markdown(run: Run, **settings: Any) -> str:
     """Return a table as GitHub renders it (`reports.papers`)."""
     from dialeval.reports.papers import write_table
 
-    return write_table(run, "md", transpose=transpose, **settings)
+    return write_table(run, "md", **settings)
+
+
+def to_latex(run: Run, **settings: Any) -> str:
+    """Return a table for papers (`reports.papers`)."""
+    from dialeval.reports.papers import write_table
+
+    return write_table(run, **settings)
 
 
 def list_readings(run: Run) -> list[str]:
     """Return what was not scored, is missing or failed, over which units, and which tokenizer was chosen."""
     return [*describe_unscored(run), *list_accounts(run), *_describe_units(run), *describe_tokenizer(run)]
-
-
-def to_latex(run: Run, transpose: bool = False, **settings: Any) -> str:
-    """Return a table for papers (`reports.papers`)."""
-    from dialeval.reports.papers import write_table
-
-    return write_table(run, transpose=transpose, **settings)
 
 
 def list_signatures(signatures: Iterable[str]) -> list[str]:

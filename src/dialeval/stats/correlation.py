@@ -305,13 +305,6 @@ def kurtosis(column: Floats) -> float:
     return float((standardize(column) ** 4).mean())
 
 
-def rank_values(values: Floats) -> Floats:
-    """Return the rank of each value from 1, equal values sharing the mean of their ranks."""
-    _, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
-    means: Floats = np.cumsum(counts) - (counts - 1) / 2
-    return means[inverse.ravel()]
-
-
 DISTANCES: tuple[Distance, ...] = ("nominal", "ordinal", "interval")
 
 

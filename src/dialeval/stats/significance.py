@@ -5,10 +5,9 @@ All work on clusters: dialogues, or single rows that are not part of one. With d
 - approximate randomization (permutation) test: dialogues are swapped between the systems, each with probability one
   half; p = (trials with |d'| >= |d|, plus 1) / (trials + 1). Where there are no more ways to swap dialogues than
   trials, every way is tried once and p is exact.
-- paired bootstrap: both systems are computed again for the same resamples; p = (resamples whose studentized change
-  (`resampling`) is at least |d|, plus 1) / (resamples + 1), two-sided. Without studentizing, resamples of ten dialogues
-  vary so little that the test would reject in 9 to 15% of cases without a difference, at 5%. p is at least 2 / 2^K,
-  which is the least that an exact test over K dialogues can give.
+- bootstrap, of corpus values of independent systems: both are computed again in resamples; p = (resamples whose
+  studentized change (`resampling`) is at least |d|, plus 1) / (resamples + 1), two-sided. Without studentizing,
+  resamples of ten dialogues vary so little that a test would reject in 9 to 15% of cases without a difference, at 5%.
 - Holm: with m tests, the smallest p is multiplied by m, the next by m - 1, and so on, never below one before it.
 - Westfall-Young: as Holm, but instead of m times the smallest p, the probability that the permutations give any of the
   m tests so small a p. Metrics of the same dialogues are correlated, so that it is less than m times as likely.

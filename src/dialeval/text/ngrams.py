@@ -32,7 +32,6 @@ from dialeval.core.contributions import ClusteredRows, Resamples
 from dialeval.core.fold import Reduction
 from dialeval.core.inputs import Input
 from dialeval.core.kernels import kernel
-from dialeval.core.validation import InvalidError, check_array
 from dialeval.text.tokenizers import Oov, Tokenizer, tokenize, tokens
 from dialeval.text.vocabulary import Vocabulary
 
@@ -384,35 +383,6 @@ class NgramCounts:
 
     @classmethod
     def from_plain(cls, n: int, data: Bytes, lengths: Ints, keys: Ints, counts: Counts) -> NgramCounts:
-        """Make counts of a file from what `to_plain` returned; InvalidError where they are not of that form.
-
-        Kernels do not check ids and lengths, so that these must be within bounds.
-        """
-        for array, dtype, shape in (
-            (data, np.uint8, (None,)),
-            (lengths, np.int64, (None,)),
-            (keys, np.int64, (None, _packs(n))),
-            (counts, counts.dtype, (len(keys),)),
-        ):
-            check_array(array, dtype, shape)
-        data.tobytes().decode()
-        words = len(lengths)
-        if n < 1 or counts.dtype not in (np.int32, np.int64) or counts.min(initial=1) < 1:
-            raise InvalidError("no n-grams have these counts")
-        if lengths.min(initial=0) < 0 or lengths.max(initial=0) > len(data) or lengths.sum() != len(data):
-            raise InvalidError("words have other lengths than their text")
-        halves = np.dstack((keys >> _WORD_BITS, keys & _WORD_MASK)).reshape(len(keys), 2 * _packs(n))
-        if not np.all(
-            (halves >= 0) & (halves < [*[1] * (n % 2), *[words] * n])
-        ):  # the first half of an odd number is 0
-            raise InvalidError("n-grams are of words that are not there")
-        made = cls._of_plain(n, data, lengths, keys, counts)
-        if len(made.vocabulary) != words or not is_ascending(made.keys):
-            raise InvalidError("words are repeated, or n-grams are out of order")
-        return made
-
-    @classmethod
-    def _of_plain(cls, n: int, data: Bytes, lengths: Ints, keys: Ints, counts: Counts) -> NgramCounts:
         """Make counts from what `to_plain` returned, over a vocabulary of their own."""
         ends = np.cumsum(lengths)
         vocabulary = Vocabulary()
@@ -421,7 +391,7 @@ class NgramCounts:
         return cls(n, vocabulary, keys, counts)
 
     def __reduce__(self) -> tuple[object, tuple[int, Bytes, Ints, Ints, Counts]]:
-        return NgramCounts._of_plain, self.to_plain()
+        return NgramCounts.from_plain, self.to_plain()
 
 
 def _merge(left: NgramCounts, right: NgramCounts, keys: Ints, counts: Counts) -> int:

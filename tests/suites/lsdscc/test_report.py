@@ -9,11 +9,11 @@ import pytest
 
 import dialeval
 from dialeval.core.result import Run
-from dialeval.reports.html import combine_runs, render
+from dialeval.reports.html import combine_runs
 from dialeval.suites.lsdscc.alignment import align
 from dialeval.suites.lsdscc.evaluation import evaluate_hypotheses, explain_rows
 from reports.test_explorer import data_of
-from reports.test_html import HOSTILE, Page
+from reports.test_html import HOSTILE, Page, render
 
 GROUPS = {"what is it?": {"letters": ["a b c d", "a b"], "end": ["x y"]}, "and?": {"letters": ["a b"], "end": ["x y"]}}
 

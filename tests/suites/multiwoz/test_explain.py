@@ -16,14 +16,14 @@ from dialeval import sample_data
 from dialeval.core.errors import SettingError
 from dialeval.core.result import Run
 from dialeval.multiwoz import Evaluator
-from dialeval.reports.html import combine_runs, render
+from dialeval.reports.html import combine_runs
 from dialeval.suites.multiwoz.data import Goals, TaskData, load_task
 from dialeval.suites.multiwoz.explanations import Explanation, group_by_cause
 from dialeval.suites.multiwoz.report import make_transcripts_section
 from dialeval.suites.multiwoz.turns import Criteria, TaskTurn
 from dialeval.suites.multiwoz.venues import Domain, Venues, VenueTable
 from laws import task as laws
-from reports.test_html import HOSTILE, Page
+from reports.test_html import HOSTILE, Page, render
 
 if TYPE_CHECKING:
     from pathlib import Path

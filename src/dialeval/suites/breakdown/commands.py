@@ -91,8 +91,8 @@ def breakdown(
         raise click.UsageError("-f original prints one detector at one threshold, without --macro")
     shown.check(labels, inputs["data"], inputs["development"], files=(turns_file,))
     if error_categories is not None:
-        format_ = "table" if format_ == "original" else format_
-        out.print_as(format_, report.CATEGORIES, report.score_categories(inputs["data"], labels, error_categories))
+        categories = report.score_categories(inputs["data"], labels, error_categories)
+        out.print_run(categories, "table" if format_ == "original" else format_)
         return 0
     output = shown.output
     baselines = baselines and (format_ != "original" or output is not None)
@@ -102,8 +102,7 @@ def breakdown(
     if turns_file is not None:
         out.write_output(turns_file, report.format_turns(run).encode(), "turns in")
     if macro:
-        out.print_as(format_, report.MACRO, report.average_over_datasets(run))
-        out.print_warnings(run.warnings)
+        out.print_run(report.average_over_datasets(run), format_)
     else:
         print_breakdown(run, format_, verdict)
     return out.print_failed_gates(shown.limits.make_gates(run))

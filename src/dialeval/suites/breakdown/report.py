@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from math import nan
 from typing import TYPE_CHECKING
 
@@ -11,15 +12,14 @@ import numpy as np
 from msgspec import Struct
 
 from dialeval.analysis.slices import compare_slices
-from dialeval.core.display import Tabular
 from dialeval.core.errors import SettingError
 from dialeval.core.fold import Estimate
-from dialeval.core.result import Run
-from dialeval.core.run_schema import Record
+from dialeval.core.result import Result, Run
 from dialeval.core.validation import JsonObject
+from dialeval.core.version import __version__
 from dialeval.metrics.breakdown import LABELS, BreakdownDistance, Tables
-from dialeval.reports.documents import Document, Printer, Table, format_csv
-from dialeval.reports.formatting import plain, show, show_rounded
+from dialeval.reports.documents import format_csv
+from dialeval.reports.formatting import plain
 from dialeval.stats.resampling import draw_resamples, percentiles
 from dialeval.suites.breakdown.documents import Findings
 from dialeval.suites.breakdown.plain import Detected, format_lines
@@ -120,89 +120,51 @@ def _pad_cells(values: Iterable[object]) -> str:
 
 
 # Averages of breakdown detection over data sets, and scores of the error categories of later challenges.
-#
-# average_over_datasets(run)       every data set counts equally, whatever its number of turns
-# score_categories(data, labels)   exact match and F1 of the categories that detectors give to turns
 
 
-class Macro(Struct, frozen=True):
-    """The mean of a value over data sets, each counting equally."""
+def average_over_datasets(run: Run) -> Run:
+    """Average every value over the data sets of a run; SettingError where it has one.
 
-    mean: float
-    interval: tuple[float, float] | None
-    """From those of the data sets, whose dialogues are independent; None where one has none."""
-    by_dataset: dict[str, float]
-
-
-class MacroAverages(Tabular, Record, frozen=True):
-    """Macro averages over data sets, by system and metric."""
-
-    systems: dict[str, dict[str, Macro]]
-
-    def lines(self) -> list[dict[str, object]]:
-        return [
-            {"system": system, "metric": key, "dataset": name, "value": value}
-            for system, by_key in self.systems.items()
-            for key, macro in by_key.items()
-            for name, value in (("macro average", macro.mean), *macro.by_dataset.items())
-        ]
-
-
-def average_over_datasets(run: Run) -> MacroAverages:
-    """Average every value over the data sets of a run; SettingError where it has one."""
+    The averages have the names of the systems, and the values of a data set the name `system/dataset`.
+    """
     if not all(result.table is not None and DATASET in result.table.fields for result in run.values()):
         raise SettingError("there is one data set; give several (-p NAME=PATH, repeated), or leave --macro out")
     by_dataset = compare_slices(run, DATASET, systems=list(run) if len(run) > 1 else None, compared=False)
-    parts = {part.label: part.run for part in by_dataset.slices}
-    systems: dict[str, dict[str, Macro]] = {system: {} for system in run}
-    for system, averages in systems.items():
-        for key in run[system]:
-            if estimates := {name: part[system][key] for name, part in parts.items() if key in part[system]}:
-                averages[key] = _average(estimates)
-    return MacroAverages(systems)
+    systems: dict[str, Result] = {}
+    for name, result in run.items():
+        parts = {f"{name}/{part.label}": part.run[name] for part in by_dataset.slices}
+        values = {key: [part[key] for part in parts.values() if key in part] for key in result}
+        averages = {key: _average(estimates) for key, estimates in values.items() if estimates}
+        systems |= {name: replace(result, estimates=averages), **parts}
+    return Run(systems, run.version, run.warnings)
 
 
-def _average(estimates: Mapping[str, Estimate]) -> Macro:
-    values = {name: float(estimate.mean) for name, estimate in estimates.items()}
-    mean = float(np.mean(list(values.values())))
-    ends = [estimate.interval for estimate in estimates.values() if estimate.interval is not None]
-    if len(ends) < len(values):
-        return Macro(mean, None, values)
+def _average(estimates: Sequence[Estimate]) -> Estimate:
+    """Return the mean of estimates, with an interval if each has one."""
+    values = np.array([[estimate.mean] for estimate in estimates])
+    units, scored = (sum(counts) for counts in zip(*((e.units, e.scored) for e in estimates), strict=True))
+    mean = float(values.mean())
+    average = Estimate(mean, 0.0, units, scored, corpus=True, half_width=nan)
+    ends = [estimate.interval for estimate in estimates if estimate.interval is not None]
+    if len(ends) < len(estimates):
+        return average
     # Zou and Donner (2008): distances to the ends of independent intervals add up as standard errors do.
-    below, above = np.abs(np.array(ends) - np.array([[value] for value in values.values()])).T
-    low, high = (float(np.linalg.norm(distances)) / len(ends) for distances in (below, above))
-    return Macro(mean, (mean - low, mean + high), values)
+    low, high = (float(np.linalg.norm(distances)) / len(ends) for distances in np.abs(np.array(ends) - values).T)
+    return _with_interval(average, (mean - low, mean + high))
 
 
-class CategoryScores(Struct, frozen=True):
-    """How well a detector finds the error categories of turns, with 95% intervals over dialogues."""
-
-    turns: int
-    exact_match: float
-    exact_match_interval: tuple[float, float]
-    f1: float
-    """2 tp / (2 tp + fp + fn) over all turns."""
-    f1_interval: tuple[float, float]
+def _with_interval(estimate: Estimate, ends: tuple[float, float]) -> Estimate:
+    return replace(estimate, interval=ends, half_width=(ends[1] - ends[0]) / 2)
 
 
-class ErrorCategories(Tabular, Record, frozen=True):
-    """Scores of error categories by detector."""
-
-    field: str
-    systems: dict[str, CategoryScores]
-
-    def lines(self) -> list[dict[str, object]]:
-        return [
-            {"detector": name, "turns": s.turns, "exact_match": s.exact_match, "f1": s.f1}
-            for name, s in self.systems.items()
-        ]
-
-
-def score_categories(data: object, labels: object, category_field: str = "error_category") -> ErrorCategories:
+def score_categories(data: object, labels: object, category_field: str = "error_category") -> Run:
     """Score the error categories that detectors give to turns: exact match of the set, and F1.
 
+        f1 = 2 tp / (2 tp + fp + fn) over all turns
+
     Annotations and labels hold them in a field, a text or a list. The true set of a turn are the categories that more
-    than half of its annotators gave; turns without any are not scored. Turns are matched by turn-index.
+    than half of its annotators gave; turns without any are not scored. Turns are matched by turn-index. The 95%
+    intervals are over dialogues.
     """
     findings, systems = Findings(), {}
     stores = open_detectors(labels, findings)
@@ -225,34 +187,12 @@ def score_categories(data: object, labels: object, category_field: str = "error_
             counts[numbers[place[0]]] += [1, got == wanted, len(got & wanted), len(got) + len(wanted)]
         drawn = np.concatenate([chunk @ counts for chunk in draw_resamples(len(counts))])
         turns, exact, right, every = np.concatenate([counts.sum(axis=0, keepdims=True), drawn]).T
-        (em, *em_drawn), (f1, *f1_drawn) = (exact / turns).tolist(), (2 * right / every).tolist()
-        ends = [percentiles(np.array(values)) for values in (em_drawn, f1_drawn)]
-        systems[system] = CategoryScores(len(true), em, ends[0], f1, ends[1])
-    return ErrorCategories(category_field, systems)
-
-
-def _to_macro_document(averages: MacroAverages) -> Document:
-    tables = []
-    for by_key in averages.systems.values():
-        names = list(dict.fromkeys(name for macro in by_key.values() for name in macro.by_dataset))
-        rows = [
-            [key, show_rounded(macro.mean, macro.interval), *(show(macro.by_dataset.get(name, nan)) for name in names)]
-            for key, macro in by_key.items()
-        ]
-        tables.append(Table(["metric", "macro average", *names], rows))
-    return Document([], tables, ["Each data set counts equally. 95% intervals."], titles=list(averages.systems))
-
-
-def _to_categories_document(scores: ErrorCategories) -> Document:
-    rows = [
-        [name, str(s.turns), show_rounded(s.exact_match, s.exact_match_interval), show_rounded(s.f1, s.f1_interval)]
-        for name, s in scores.systems.items()
-    ]
-    return Document([], [Table(["detector", "turns", "exact match", "F1"], rows)], ["95% intervals over dialogues."])
-
-
-CATEGORIES: Printer[ErrorCategories] = Printer(_to_categories_document)
-MACRO: Printer[MacroAverages] = Printer(_to_macro_document)
+        estimates = {}
+        for key, values in (("exact-match", exact / turns), ("f1", 2 * right / every)):
+            estimate = Estimate(float(values[0]), 0.0, len(true), len(true), corpus=True)
+            estimates[key] = _with_interval(estimate, percentiles(values[1:]))
+        systems[system] = Result(estimates)
+    return Run(systems, __version__)
 
 
 class BreakdownDetails(Struct):

@@ -37,7 +37,10 @@ def make_transcripts_section(run: Run) -> Section | None:
     """Return the section; None for a run without transcripts."""
     details = msgspec.convert(run.details, TaskDetails)
     by_system, failures = details.transcripts, details.failures
-    dialogues = markup.group_by_dialogue(by_system)
+    dialogues: dict[str, dict[str, Transcript]] = {}
+    for system, transcripts in by_system.items():
+        for transcript in transcripts:
+            dialogues.setdefault(transcript.dialogue, {})[system] = transcript
     if not dialogues:
         return None
     total = max((len(rows.offsets) - 1 for system in by_system if (rows := run[system].table) is not None), default=0)

@@ -27,16 +27,15 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
-import orjson
 from msgspec import UNSET, Struct, UnsetType, ValidationError, convert, to_builtins
 
 from dialeval.core.columns import ColumnData, ObjectColumn, RaggedColumn, TextColumn
-from dialeval.core.errors import DataError, Problem, escape_surrogates
+from dialeval.core.errors import DataError, Problem
 from dialeval.core.inputs import Input
 from dialeval.io import json
 from dialeval.io.opening import PathSource, format_of, stem_of
 from dialeval.io.reading import find_response_files, is_folder
-from dialeval.io.rows import LISTS, Rows, read_each
+from dialeval.io.rows import Rows, read_each
 from dialeval.io.schemas import check_types
 from dialeval.suites.sgd import FRAMES, SPANS, TRUE_FRAMES
 
@@ -110,7 +109,7 @@ def read_dialogues(source: object, name: str) -> dict[str, SGDDialogue]:
     if isinstance(source, str | os.PathLike):
         parts = read_each(partial(_read_file, path) for path in _list_files(source))
     else:
-        parts = [_check_dialogues(_read_memory(source), name)]
+        parts = [_check_dialogues(source, name)]
     dialogues: dict[str, SGDDialogue] = {}
     problems: list[Problem] = []
     for part in parts:
@@ -157,27 +156,9 @@ def _convert(document: object, kind: type[T], where: str, form: str) -> T:
     """Return a parsed document as a type; DataError with everything that does not fit."""
     try:
         return convert(document, kind)
-    except ValidationError as error:
+    except (ValidationError, UnicodeEncodeError) as error:
         problems = check_types(document, kind, where, form, **_REMEDIES)
         raise DataError(problems or Problem(where, None, str(error), form)) from None
-
-
-def _read_memory(document: object) -> object:
-    """Return a document in memory as one of a file would be."""
-    try:
-        orjson.dumps(document)
-    except TypeError:  # half a character, a key that is no text, or another object than JSON has
-        return _to_plain(document)
-    return document
-
-
-def _to_plain(value: object) -> object:
-    """Return lists and objects of JSON, without halves of characters."""
-    if isinstance(value, Mapping):
-        return {escape_surrogates(str(key)): _to_plain(inner) for key, inner in value.items()}
-    if isinstance(value, LISTS):
-        return list(map(_to_plain, value))
-    return escape_surrogates(value) if isinstance(value, str) else value
 
 
 def check_turn(turn: Turn, where: str) -> Iterator[Problem]:
@@ -226,7 +207,7 @@ class Schema:
 def read_schema(source: object) -> Schema:
     """Return the schema in a file, or in a parsed document."""
     where = name_source(source, "schema")
-    document = json.load(source, _SCHEMA_FORM) if isinstance(source, str | os.PathLike) else _read_memory(source)
+    document = json.load(source, _SCHEMA_FORM) if isinstance(source, str | os.PathLike) else source
     problems: list[Problem] = []
     services: dict[str, dict[str, bool]] = {}
     for number, service in enumerate(_convert(document, list[_Service], where, _SCHEMA_FORM)):
