@@ -70,15 +70,6 @@ def _compare(left, i, right, j):  # type: ignore[no-untyped-def]
     return 0
 
 
-@kernel("(i8[:, ::1],)")
-def is_ascending(keys):  # type: ignore[no-untyped-def]
-    """Return whether every row comes after the one before."""
-    row = 1
-    while row < keys.shape[0] and _compare(keys, row - 1, keys, row) < 0:
-        row += 1
-    return row >= keys.shape[0]
-
-
 @kernel("(i8[:, ::1], i4[::1], i8[:, ::1], i4[::1], i8[:, ::1], i4[::1])")
 def merge_counts(left, left_counts, right, right_counts, merged, counts):  # type: ignore[no-untyped-def]
     """Merge two lists of rows in ascending order, adding the counts of equal rows; return the number of merged rows."""
