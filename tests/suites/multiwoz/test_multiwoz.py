@@ -153,6 +153,9 @@ def test_goals_that_nobody_can_meet_are_refused(tmp_path: Path) -> None:
 
 def test_modules_of_the_original_have_its_functions() -> None:
     from dialeval.originals.multiwoz_evaluation import metrics, normalization, utils
+    from dialeval.originals.mwzeval.metrics import Evaluator
+
+    assert Evaluator is metrics.Evaluator
 
     assert metrics.Evaluator is Evaluator
     data: Any = {"d1": [{"response": "The [hotel_name] is [stars]-star.", "state": {"hotel": {"Leave At": "by 9 am"}}}]}
