@@ -23,15 +23,22 @@ ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src"
 KEPT = ROOT / "build" / "kernels"
 CHECK = """
-int runs_here(void) {
 #if defined(X86_64_V3)
-    __builtin_cpu_init();
-    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2")
-        && __builtin_cpu_supports("fma") && __builtin_cpu_supports("popcnt");
-#else
-    return 1;
-#endif
+#include <cpuid.h>
+static int has(unsigned leaf, unsigned bits_of_b, unsigned bits_of_c) {
+    unsigned a, b, c, d;
+    return __get_cpuid_count(leaf, 0, &a, &b, &c, &d) && (b & bits_of_b) == bits_of_b && (c & bits_of_c) == bits_of_c;
 }
+int runs_here(void) {
+    unsigned kept, high;
+    /* FMA, MOVBE, POPCNT, OSXSAVE, AVX, F16C; LZCNT; BMI1, AVX2, BMI2; the system keeps the registers of AVX */
+    if (!has(1, 0, 0x38c01000) || !has(0x80000001, 0, 0x20) || !has(7, 0x128, 0)) return 0;
+    __asm__("xgetbv" : "=a"(kept), "=d"(high) : "c"(0));
+    return (kept & 6) == 6;
+}
+#else
+int runs_here(void) { return 1; }
+#endif
 """
 """Part of each library: whether this processor can run it."""
 
