@@ -94,7 +94,6 @@ COMMANDS = [
     "estimate run --human ratings.jsonl --sample to-rate --judge chrf",
     "agreement rated.jsonl --human overall -m length,chrf",
     "rank pairs.jsonl",
-    "rank run --metric length",
     "lsdscc hypotheses.txt -r groups.json -f json",
     "lsdscc hypotheses.txt -r groups.json --aligner sacre --tokenizer char -o out",
     "multiwoz -i town.json --data town -b -s -r -d -o out",

@@ -94,7 +94,7 @@ MISTAKES: dict[str, tuple[str, ...]] = {
     "multiwoz": ("name the predictions: -i",),
     "multiwoz -i a.txt --data town": ("a.txt:1: not JSON",),
     "breakdown a.txt": ("Missing option '-p' / '--data'",),
-    "rank run": ("a run is ranked by one of its metrics", "--metric"),
+    "rank run": ("run is a folder", "`dialeval compare run`", "`judge pairs`"),
     "sample run -o sampled": ("how many responses to rate (-n)",),
     "data add glov": ("no data pack named 'glov'", "did you mean 'glove-6b'?"),
     "data verify glove-6b": ("glove-6b is not installed", "dialeval data add glove-6b"),

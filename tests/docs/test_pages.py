@@ -38,7 +38,7 @@ NOT_RUN = {
     "docs/judges.md": 2,  # installs packages; needs a GPU
     "docs/llm-judges.md": 2,  # needs a server
     "docs/multiwoz.md": 2,  # needs prediction files; the official files
-    "docs/rating.md": 2,  # a server that runs until it is stopped, and its database
+    "docs/rating.md": 1,  # a server that runs until it is stopped
     "docs/scale.md": 1,  # needs a cluster
     "docs/simulations.md": 2,  # takes half an hour; ten minutes
     "docs/simulation-tables.md": 3,  # takes minutes, or an hour

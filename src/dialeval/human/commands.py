@@ -318,6 +318,10 @@ def rank(pairs: tuple[str, ...], output: Path | None, format_: str, **settings: 
     """
     from dialeval.human.rank import rank as ranked
 
+    if run := next((name for name in pairs if Path(name).is_dir()), None):
+        raise click.UsageError(
+            f"{run} is a folder; a run is ranked by `dialeval compare {run}`, or after `judge pairs`"
+        )
     out.check_places(None, pairs, files=(output,))
     ranking = ranked(list(pairs), **settings)
     out.print_result(format_, ranking, output, _FILE_WIDTH)

@@ -120,7 +120,7 @@ class _VectorFile:
             raise self._refuse("is not a text file", _AS_TEXT)
         lines = [line for line in head if line.strip()] or [b""]
         first, sizes = lines[0].split(), [len(line.split()) - 1 for line in lines]
-        dimension = mode(sizes[1:] or sizes)
+        dimension = mode([size for size in sizes[1:] if size > 0] or sizes)
         if len(first) == 2 and all(map(bytes.isdigit, first)) and (dimension > 1 or first[1] == b"1"):
             self.promised, dimension = map(int, first)
         if not 0 < dimension <= max(sizes):
