@@ -183,7 +183,8 @@ def write_where(block: Block) -> str:
             else:
                 interval, kind, (value, dialogues) = None, "n", _measure_slice(part, block, key)
             if not math.isnan(value):
-                shown = fmt.show(value, decimals) if alone else fmt.show_value(value, interval, True)
+                sign_shown = "+" if not alone and value > 0 else ""
+                shown = fmt.show_value(value, interval, True) if interval else sign_shown + fmt.show(value, decimals)
                 line = Line(markup.name(part.label), value, interval, shown, f"#dialogues?slice={number}", kind)
                 lines.append((line, markup.count(dialogues, part.unit.removesuffix("s"))))
                 kinds.append(kind)
