@@ -21,6 +21,7 @@ FILES = {
     "other.jsonl": '{"answer": "a"}\n' * 9,
     "plural.jsonl": '{"response": "a b", "references": ["a b"]}\n' * 3,
     "broken.json": "[1, 2",
+    "page.txt": "<!DOCTYPE html>\n<html><title>502</title>\n</html>\n",
     "two.csv": "answer,reference\na,b\n",
 }
 
@@ -38,6 +39,7 @@ MISTAKES: dict[str, tuple[str, ...]] = {
     "score empty.txt": ("empty.txt: is empty", "give one line per row"),
     "score folder": ("folder: holds no file of responses", "put one file per system into it"),
     "score latin.txt": ("latin.txt:1: byte 0xe9", "save the file as UTF-8"),
+    "score page.txt": ("page.txt: is an HTML page", "give one reply per line"),
     "score a.zip": ("is a zip archive", "unpack it first"),
     "score run": ("run: is a saved run and no folder of responses", "dialeval compare"),
     "score": ("Missing argument 'RESPONSES...'",),

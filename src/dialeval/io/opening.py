@@ -61,6 +61,8 @@ FORMATS = (
     FileFormat("markdown", (".md", ".markdown")),
 )
 _JSON = re.compile(rb'\s*(\{\s*"|\[\s*[\[{"])')
+_PAGE = re.compile(r"\s*<(!doctype html|html)\b(?!.*</html>)", re.IGNORECASE)
+"""The first line of a page that has several: a line that holds a whole page is a failed reply."""
 _BY_SUFFIX = {suffix: each for each in FORMATS for suffix in each.suffixes}
 
 PACKINGS = frozenset({".gz", ".zst"})
@@ -461,6 +463,8 @@ def read_lines(path: PathSource) -> TextColumn:
     problems = find_encoding_problems(column, where)
     if problems:
         raise DataError(problems)
+    if len(column) > 1 and _PAGE.match(column[0]) and "</html>" in column[len(column) - 1].lower():
+        raise DataError(Problem(where, None, "is an HTML page", "give one reply per line, or JSONL; download it again"))
     return column
 
 
