@@ -73,12 +73,14 @@ def compile_all() -> None:
     COMPILED.mkdir(exist_ok=True)
     KEPT.mkdir(parents=True, exist_ok=True)
     for baseline in list_baselines():
-        # A process each, because numba reads its settings when it is imported.
+        codes: dict[str, dict[str, Any]] = {}
+        # A process each, because numba and LLVM read their settings once.
         settings = {"NUMBA_CPU_NAME": baseline, "NUMBA_CPU_FEATURES": ""}
         environment = {name: value for name, value in os.environ.items() if not name.startswith("NUMBA_")} | settings
-        arguments = [sys.executable, __file__, baseline, json.dumps(digests)]
-        done = subprocess.run(arguments, env=environment, cwd=KEPT, check=True, stdout=subprocess.PIPE, text=True)
-        codes = json.loads(done.stdout)
+        for order in ("strict", "free"):
+            arguments = [sys.executable, __file__, baseline, order, json.dumps(digests)]
+            done = subprocess.run(arguments, env=environment, cwd=KEPT, check=True, stdout=subprocess.PIPE, text=True)
+            codes |= json.loads(done.stdout)
         objects = [str(KEPT / code.pop("object")) for by_types in codes.values() for code in by_types.values()]
         check = KEPT / "check.c"
         check.write_text(CHECK)
@@ -91,17 +93,27 @@ def compile_all() -> None:
     (COMPILED / "kernels.json").write_text(json.dumps({"digests": digests, "kernels": codes}, indent=1))
 
 
-def compile_baseline(baseline: str, digests: dict[str, str]) -> dict[str, dict[str, Any]]:
-    """Compile what is not kept yet; return for each kernel and types what the library will hold, and its object."""
+def compile_baseline(baseline: str, order: str, digests: dict[str, str]) -> dict[str, dict[str, Any]]:
+    """Compile what is not kept yet; return for each kernel and types what the library will hold, and its object.
+
+    `order`: the kernels whose sums have a `strict` order, or those that leave it `free`. These have vectors of one size
+    for all processors, so that every processor gives the same digits.
+    """
     from importlib import import_module
 
+    import llvmlite.binding as llvm
+
     sys.path.insert(0, str(SOURCE))
+    if order == "free":
+        for option in ("force-vector-width=4", "force-vector-interleave=4"):
+            llvm.set_option("", f"--{option}")
     from dialeval.core.kernels import Kernel
 
     codes: dict[str, dict[str, Any]] = {}
     for file in digests:
         module = import_module(f"dialeval.{file.removesuffix('.py').replace('/', '.')}")
         own = [value for value in vars(module).values() if isinstance(value, Kernel)]
+        own = [value for value in own if ("fastmath" in value.options) == (order == "free")]
         for kernel in [value for value in own if value.function.__module__ == module.__name__]:
             for number, signature in enumerate(kernel.signatures):
                 code = compile_signature(kernel, signature, f"{kernel.name}.{number}", baseline, digests)
@@ -211,4 +223,4 @@ if __name__ == "__main__":
     if len(sys.argv) == 1:
         compile_all()
     else:
-        print(json.dumps(compile_baseline(sys.argv[1], json.loads(sys.argv[2]))))
+        print(json.dumps(compile_baseline(sys.argv[1], sys.argv[2], json.loads(sys.argv[3]))))

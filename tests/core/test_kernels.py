@@ -37,12 +37,14 @@ def test_the_library_holds_every_kernel_and_is_of_this_source() -> None:
 def test_every_baseline_gives_the_same_values() -> None:
     texts = ["a b c d, e! f", "don't", "", "the cat sat on the mat " * 12, "x y"]
     program = """
-import json, sys, dialeval
+import json, sys, dialeval, dialeval.sample_data
 from dialeval.core import kernels
 kernels.list_baselines = lambda: (sys.argv[1],)
 texts = json.loads(sys.argv[2])
-metrics = "length,distinct,bleu,nlg-bleu,sacrebleu,chrf,rouge-l,rouge-score,meteor-exact"
-run = dialeval.evaluate({"a": texts, "b": texts[::-1]}, references=texts[1:] + texts[:1], metrics=metrics)
+folder = dialeval.sample_data.folder()
+given = {"references": texts[1:] + texts[:1], "train": folder / "train.txt", "vectors": folder / "vectors.txt"}
+metrics = "length,distinct,bleu,nlg-bleu,sacrebleu,chrf,rouge-l,rouge-score,meteor-exact,embedding"
+run = dialeval.evaluate({"a": texts, "b": texts[::-1]}, **given, metrics=metrics)
 print([value.mean for result in run.values() for value in result.values()])
 """
     printed = set()

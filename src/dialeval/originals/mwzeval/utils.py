@@ -1,0 +1,3 @@
+"""The names of the module `mwzeval.utils`."""
+
+from dialeval.originals.multiwoz_evaluation.utils import *  # noqa: F403
