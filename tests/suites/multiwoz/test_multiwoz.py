@@ -152,9 +152,8 @@ def test_goals_that_nobody_can_meet_are_refused(tmp_path: Path) -> None:
 
 
 def test_modules_of_the_original_have_its_functions() -> None:
-    from dialeval.originals.mwzeval.metrics import Evaluator
-
     from dialeval.originals.multiwoz_evaluation import metrics, normalization, utils
+    from dialeval.originals.mwzeval.metrics import Evaluator
 
     assert Evaluator is metrics.Evaluator
 
