@@ -203,10 +203,10 @@ def _factorize(matrix: Floats, rank: int) -> tuple[Floats, Floats]:
     """Return the best approximation of a rank as two tall factors."""
     left, sizes, right = np.linalg.svd(matrix)
     roots = np.sqrt(sizes[:rank])
-    one, other = left[:, :rank] * roots, right[:rank].T * roots
+    one, other = _round(left[:, :rank] * roots), _round(right[:rank].T * roots)
     # A decomposition leaves signs open, and machines differ in them: each column's largest entry is positive.
-    signs = np.sign(one[np.abs(one).argmax(axis=0), np.arange(one.shape[1])])
-    return _round(one * signs), _round(other * signs)
+    signs = np.where(one[np.abs(one).argmax(axis=0), np.arange(one.shape[1])] < 0, -1.0, 1.0)
+    return one * signs, other * signs
 
 
 def _round(values: Floats) -> Floats:
